@@ -11,8 +11,10 @@ ARCH ?= arm64
 AWS_ARCH = $(subst amd64,x86_64,$(ARCH))
 HOST_ARCH := $(shell go env GOARCH)
 
-# One set of flags, so that commerce, functions and --processes share what was built.
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w"
+# One set of flags for run, build, test and lint, so that each package is compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false -tags=lambda.norpc
+GO_BUILD := go build -ldflags "-s -w"
 
 FUNCTIONS := $(notdir $(wildcard functions/*))
 TOOL := go tool -modfile=.tools/go.mod
@@ -67,22 +69,39 @@ first-hour: ## time what the README tells a new user, from a fresh clone to a ve
 
 .PHONY: smoke
 smoke: ## run the service on each table server and ask what README's tour asks (Maven and Java for one of them)
-	go test -tags emulate -count=1 -timeout 5m -run Smoke ./pkg/cmd/commerce
+	go test -tags lambda.norpc,emulate -count=1 -timeout 5m -run Smoke ./pkg/cmd/commerce
 
-# Everything, unless PKG and RUN name packages and tests.
+# Everything, unless PKG and RUN name packages and tests. Lint vets. Tests wait for
+# servers, so more packages run at a time than there are processors.
 PKG ?= ./...
+TEST = go test -vet=off -shuffle=on -timeout 10m -p $(shell expr $$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 2) $(if $(RUN),-run '$(RUN)')
 
 .PHONY: test
-test: $(PAGE) ## test everything with the race detector (PKG=./pkg/delivery/worker RUN=TestName for a part); lint vets
-	go test -race -trimpath -shuffle=on -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
+test: $(PAGE) ## test everything (PKG=./pkg/delivery/worker RUN=TestName for a part)
+	$(TEST) $(PKG)
+
+# The packages that start goroutines, or whose state several share.
+RACE := $(addprefix ./pkg/,auth/... base/... delivery/... dynamo index/... ingest api/records local/eventsource local/gateway local/processes local/queueserver)
+
+.PHONY: race
+race: ## test what runs concurrently with the race detector (PKG=./... for everything)
+	CGO_ENABLED=1 $(TEST) -race $(if $(filter file,$(origin PKG)),$(RACE),$(PKG))
 
 .PHONY: quick
 quick: ## vet everything, and run the tests that need no server, without the race detector
 	go vet ./...
-	go test -short $$(go list ./pkg/... | grep -vE '/pkg/(cmd|lab|local)/')
+	go test -vet=off -short $$(go list ./pkg/... | grep -vE '/pkg/(cmd|lab|local)/')
 
 .PHONY: check
-check: lint validate test emulate conform ## all that a change has to pass
+check: ## all that a change has to pass
+	@.ci/run
+
+.PHONY: release-check
+release-check: ## what a release has to pass beyond check: race everywhere, fuzzing, chaos, Java tools, the official servers (about an hour)
+	@$(MAKE) --no-print-directory race PKG=./...
+	@$(MAKE) --no-print-directory smoke test-official
+	@$(MAKE) --no-print-directory clients GENERATORS=java
+	@$(MAKE) --no-print-directory fuzz chaos first-hour
 
 .PHONY: lint
 lint: ## format check, static analysis, known vulnerabilities
@@ -112,10 +131,11 @@ validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check the 
 	.build/sam/bin/python .tools/sam_local.py check
 
 .PHONY: emulate
-emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every function's binary: under the Lambda runtime emulator (no Docker), and as processes that are killed
+emulate: ## test every function's binary: what it may call, and the service of processes that are killed
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
-	go test -tags emulate -count=1 -timeout 12m ./pkg/local/emulator
-	go test -tags emulate -count=1 -timeout 12m -run Processes ./pkg/cmd/commerce
+	go test -tags lambda.norpc,emulate -count=1 -timeout 5m -run Binary ./pkg/local/template
+	go test -tags lambda.norpc,emulate -count=1 -timeout 12m -run Processes ./pkg/cmd/commerce
+	go test -tags lambda.norpc,emulate -count=1 -timeout 12m ./pkg/lab/chaos
 
 MINISTACK_VERSION := 1.5.33
 
@@ -126,18 +146,18 @@ MINISTACK_VERSION := 1.5.33
 	@touch $@
 
 .PHONY: test-cloud
-test-cloud: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) .build/ministack/.installed-$(MINISTACK_VERSION) ## deploy onto an emulator of AWS that enforces IAM, and use the service there: before every release (no Docker)
+test-cloud: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) .build/ministack/.installed-$(MINISTACK_VERSION) ## deploy onto an emulator of AWS that enforces IAM, and use the service there (no Docker)
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
-	go test -tags cloud -count=1 -timeout 10m ./pkg/local/cloud
+	go test -tags lambda.norpc,cloud -count=1 -timeout 10m ./pkg/local/cloud
 
 .PHONY: test-official
 test-official: ## run the tests of table and queues on DynamoDB Local and ElasticMQ: before every release (Maven, Java 17)
 	@.tools/official.sh
 
 .PHONY: clients
-clients: ## lint the OpenAPI document, refuse breaking changes of it, generate clients and compile them, test those of pkg/client, run the tools of the guide (Maven, Java, Python)
+clients: ## lint the OpenAPI document, refuse breaking changes of it, generate clients and compile them, test those of pkg/client, run the tools of the guide (Python; GENERATORS=java adds one that takes Maven and Java)
 	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
-	@.tools/clients.sh
+	@.tools/clients.sh $(GENERATORS)
 
 # The TypeScript client is built anew when its source or the OpenAPI document changed.
 CLIENT := pkg/client/typescript
@@ -153,12 +173,13 @@ $(PACKAGE): pkg/api/docs/openapi.json $(CLIENT)/node_modules/.package-lock.json 
 
 .PHONY: test-clients
 test-clients: $(PACKAGE) ## test pkg/client, also on the service that COMMERCE_RUN=.local/run.json describes
-	cd pkg/client/go && COMMERCE_RUN=$(abspath $(COMMERCE_RUN)) go test -race -shuffle=on -count=1 ./...
+	cd pkg/client/go && COMMERCE_RUN=$(abspath $(COMMERCE_RUN)) go test -shuffle=on -count=1 ./...
 	cd $(CLIENT) && COMMERCE_RUN=$(abspath $(COMMERCE_RUN)) npm test --silent
 
 .PHONY: released
 released: ## take the OpenAPI document as the released one: from then on it may only be added to
-	cp pkg/api/docs/openapi.json pkg/api/docs/released.json
+	python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin), separators=(",", ":"), ensure_ascii=False))' \
+		<pkg/api/docs/openapi.json >pkg/api/docs/released.json
 
 # conform takes about two minutes.
 .build/schemathesis/.installed-$(SCHEMATHESIS_VERSION):
@@ -189,20 +210,10 @@ chaos: ## break the service while it delivers 20,000 events, and check what it p
 	@go build -o .build/lab ./pkg/cmd/lab
 	@exec .build/lab chaos $(CHAOS_FLAGS)
 
-.PHONY: bench-webhooks
-bench-webhooks: ## measure deliveries on this machine (BENCH_FLAGS="--quick --isolation ...")
-	@go build -o .build/lab ./pkg/cmd/lab
-	@exec .build/lab bench webhooks $(BENCH_FLAGS)
-
 .PHONY: measured
-measured: ## write pkg/lab/MEASURED.md: every figure of this machine, in about 25 minutes
-	@.tools/measure.sh
-
-.PHONY: cold-start
-cold-start: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## measure size, init and first answer of every function, without a network
-	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
-	$(GO_BUILD) -o dist/hello-world/bootstrap ./pkg/local/emulator/testdata/hello-world
-	go test -tags emulate -run '^$$' -bench ColdStart -benchtime 10x ./pkg/local/emulator
+measured: ## write pkg/lab/MEASURED.md: the figures of this machine, in about ten minutes
+	@go build -o .build/lab ./pkg/cmd/lab
+	@exec .build/lab bench --page pkg/lab/MEASURED.md $(BENCH_FLAGS)
 
 .PHONY: sam-local
 sam-local: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam local start-api beside a run that is under way (needs Docker; PORT=3100)

@@ -35,7 +35,8 @@ func KeyStatuses() []string {
 	return []string{string(KeyActive), string(KeyRevoked), string(KeyExpired)}
 }
 
-// ReadScopes are the scopes that a key can hold, sorted.
+// ReadScopes are the scopes that a key can hold, sorted: one for each kind of
+// record, by its plural.
 func ReadScopes() []string {
 	return []string{"categories:read", "customers:read", "invoices:read", "orders:read", "products:read"}
 }
@@ -56,15 +57,15 @@ type APIKey struct {
 	ID             value.ID    `json:"id"`
 	OrganizationID value.ID    `json:"organizationId"`
 	ApplicationID  value.ID    `json:"applicationId" doc:"The application that the key belongs to."`
-	Name           string      `json:"name" doc:"What people call it, 1 to 120 characters."`
+	Name           string      `json:"name" doc:"The name, 1 to 120 characters."`
 	Prefix         string      `json:"prefix" doc:"The first 17 characters of the key."`
 	Last4          string      `json:"last4" doc:"The last 4 characters of the key."`
-	Scopes         []string    `json:"scopes" doc:"What the key may read, in the order of their names."`
+	Scopes         []string    `json:"scopes" doc:"The scopes of the key, sorted by name."`
 	SiteIDs        Sites       `json:"siteIds" nullable:"true" doc:"null: every site."`
 	Status         KeyStatus   `json:"status" doc:"ACTIVE, REVOKED or EXPIRED."`
-	LastUsedAt     *value.Time `json:"lastUsedAt" doc:"Written at most once in ten minutes."`
-	ExpiresAt      *value.Time `json:"expiresAt" doc:"From when on it is refused. null: never."`
-	RevokedAt      *value.Time `json:"revokedAt" doc:"When it was revoked. null when it was not."`
+	LastUsedAt     *value.Time `json:"lastUsedAt" doc:"When it was last used, updated at most once in ten minutes."`
+	ExpiresAt      *value.Time `json:"expiresAt" doc:"When it expires. null: never."`
+	RevokedAt      *value.Time `json:"revokedAt" doc:"When it was revoked. null if it was not."`
 	CreatedBy      value.ID    `json:"createdBy" format:"uuid" doc:"The user who created it."`
 	CreatedAt      value.Time  `json:"createdAt"`
 	UpdatedAt      value.Time  `json:"updatedAt"`
@@ -80,8 +81,8 @@ type CreatedKey struct {
 // read scopes that its maker has, absent siteIds every site, an absent expiresAt
 // never.
 type CreateApiKeyDto struct { //nolint:revive,staticcheck // clients know it by this name
-	Name      *string     `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"What people call it."`
-	Scopes    *[]string   `json:"scopes" required:"false" minItems:"1" doc:"categories:read, customers:read, invoices:read, orders:read, products:read; absent: those of them that you have."`
+	Name      *string     `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"The name."`
+	Scopes    *[]string   `json:"scopes" required:"false" minItems:"1" doc:"{readScopes}. Absent: those that you have."`
 	SiteIDs   *[]value.ID `json:"siteIds" required:"false" minItems:"1" maxItems:"100" doc:"Absent: every site."`
 	ExpiresAt *value.Time `json:"expiresAt" required:"false" doc:"In the future; absent: never."`
 }
@@ -131,9 +132,9 @@ func (c *Checks) sites(sites []value.ID) {
 // to check a presented key.
 func NewKey(application *Application, user value.ID, dto CreateApiKeyDto, now value.Time) (CreatedKey, Credential) {
 	key := newKeyText()
-	created := CreatedKey{Key: key.String(), APIKey: APIKey{
+	created := CreatedKey{Key: key, APIKey: APIKey{
 		ID: value.NewID(), OrganizationID: application.OrganizationID, ApplicationID: application.ID,
-		Name: *dto.Name, Prefix: keyPrefix + key.ID(), Last4: key.String()[keyLength-maskedDigits:],
+		Name: *dto.Name, Prefix: key[:keyIDEnd], Last4: key[keyLength-maskedDigits:],
 		Scopes: ReadScopes(), Status: KeyActive, ExpiresAt: dto.ExpiresAt,
 		CreatedBy: user, CreatedAt: now, UpdatedAt: now,
 	}}
@@ -144,7 +145,7 @@ func NewKey(application *Application, user value.ID, dto CreateApiKeyDto, now va
 		created.SiteIDs = slices.Compact(slices.SortedFunc(slices.Values(*dto.SiteIDs), value.ID.Compare))
 	}
 	return created, Credential{
-		KeyText: key.ID(), Hash: HashSecret(key.String()),
+		KeyText: created.TextID(), Hash: HashSecret(key),
 		OrganizationID: application.OrganizationID, ApplicationID: application.ID, KeyID: created.ID,
 		Scopes: created.Scopes, SiteIDs: created.SiteIDs, ExpiresAt: dto.ExpiresAt,
 	}

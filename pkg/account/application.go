@@ -34,13 +34,13 @@ type Application struct {
 	ID             value.ID   `json:"id"`
 	OrganizationID value.ID   `json:"organizationId"`
 	UserID         value.ID   `json:"userId" doc:"The user who created it."`
-	Name           string     `json:"name" doc:"What people call it, 1 to 120 characters."`
-	Description    *string    `json:"description" doc:"Free text. null when it has none."`
-	Website        *string    `json:"website" doc:"The URL of its website. null when it has none."`
-	RedirectURI    *string    `json:"redirectUri" doc:"Kept for the organization's own identity provider, which signs users in; this service redirects nobody. null when it has none."`
+	Name           string     `json:"name" doc:"The name, 1 to 120 characters."`
+	Description    *string    `json:"description" doc:"Free text. null if none."`
+	Website        *string    `json:"website" doc:"The URL of its website. null if none."`
+	RedirectURI    *string    `json:"redirectUri" doc:"Stored for the organization's identity provider, which signs users in; this service does not redirect. null if none."`
 	Status         Status     `json:"status" doc:"ACTIVE or SUSPENDED; keys and tokens of a suspended application are refused."`
-	ClientID       value.ID   `json:"clientId" doc:"What it calls itself when it asks for a token."`
-	ClientSecret   string     `json:"clientSecret" doc:"In full only in the answer that creates or rotates it, afterwards masked: cs_****Jw3k."`
+	ClientID       value.ID   `json:"clientId" doc:"The id with which the application requests tokens."`
+	ClientSecret   string     `json:"clientSecret" doc:"The whole secret only in the answer that creates or rotates it, then masked: cs_****Jw3k."`
 	RateLimit      int        `json:"rateLimit" doc:"Requests per 60 s over all keys and tokens of the application."`
 	CreatedAt      value.Time `json:"createdAt"`
 	UpdatedAt      value.Time `json:"updatedAt"`
@@ -48,16 +48,16 @@ type Application struct {
 
 // CreateApplicationDto is the input of a new application.
 type CreateApplicationDto struct {
-	Name        *string `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"What people call it."`
+	Name        *string `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"The name."`
 	Description *string `json:"description" required:"false" maxLength:"2000" doc:"Free text."`
 	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048" doc:"The absolute URL of its website."`
-	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"Kept for the organization's own identity provider, which signs users in; this service redirects nobody. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
+	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"Stored for the organization's identity provider, which signs users in; this service does not redirect. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
 }
 
 // UpdateApplicationDto documents the input of a change, which is read as an
-// [ApplicationChange] to tell absent from null.
+// [ApplicationChange] to distinguish absent from null.
 type UpdateApplicationDto struct {
-	Name        *string `json:"name" required:"false" nullable:"false" minLength:"1" maxLength:"120" doc:"What people call it."`
+	Name        *string `json:"name" required:"false" nullable:"false" minLength:"1" maxLength:"120" doc:"The name."`
 	Description *string `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
 	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
 	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`

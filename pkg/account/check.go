@@ -30,7 +30,7 @@ type Checks struct {
 }
 
 // Read decodes a body. Fields that are wrong are collected, so that the checks
-// of the others follow; the error is that of a body that is no JSON object.
+// of the others follow; the error is that of a body other than a JSON object.
 func (c *Checks) Read(body []byte, dto any) (err error) {
 	c.details, err = strictjson.Collect(body, dto)
 	for _, d := range c.details {
@@ -120,7 +120,7 @@ func (c *Checks) redirectURI(text *string) {
 }
 
 // parseURL trims the text and reads an absolute http or https URL of at most
-// MaxURL code points. problem says what is wrong, or is empty.
+// MaxURL code points. problem names the fault, or is empty.
 func parseURL(text *string) (u *url.URL, problem string) {
 	*text = strings.TrimSpace(*text)
 	if utf8.RuneCountInString(*text) > MaxURL {

@@ -55,7 +55,7 @@ func (c *Client) RotateSecret(now value.Time) (secret string) {
 // TokenScopesDto is what an application's tokens may do: the answer, and the
 // input of a change.
 type TokenScopesDto struct {
-	Scopes *[]string `json:"scopes" nullable:"false" minItems:"1" doc:"The most that a token of the application may do: categories:read, customers:read, invoices:read, orders:read, products:read, records:write, webhooks:read, webhooks:write."`
+	Scopes *[]string `json:"scopes" nullable:"false" minItems:"1" doc:"The scopes that tokens of the application may have: {tokenScopes}."`
 }
 
 // ParseTokenScopes reads the body of a change: the scopes, sorted, each once.

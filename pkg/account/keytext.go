@@ -12,8 +12,8 @@ import (
 //
 // All but the prefix are base62 digits (0-9 A-Z a-z, most significant
 // first). The checksum is the IEEE CRC-32 of everything before it, padded
-// with 0. It catches typing mistakes and lets scanners of leaked secrets tell a
-// key from noise; it proves nothing.
+// with 0. It catches typing mistakes and lets scanners of leaked secrets
+// recognize a key; it proves nothing.
 const (
 	keyPrefix   = "cis_live_"
 	keyIDLength = 8
@@ -25,44 +25,26 @@ const (
 	base62Base  = uint32(len(base62Digits))
 )
 
-// KeyText is the text of an API key whose form and checksum are right.
-type KeyText struct{ text string }
-
 var errKeyText = errors.New("account: not the text of an API key")
 
-// ParseKeyText checks form and checksum of a presented key. It accepts one
-// form only: no white space, no other case of the prefix.
-func ParseKeyText(text string) (KeyText, error) {
-	if len(text) != keyLength || !LooksLikeKey(text) {
-		return KeyText{}, errKeyText
+// ParseKeyText checks form and checksum of a presented key, and returns the 8
+// characters that find it, no secret. It accepts one form only: no white space,
+// no other case of the prefix.
+func ParseKeyText(text string) (id string, err error) {
+	if len(text) != keyLength || !LooksLikeKey(text) || strings.Trim(text[len(keyPrefix):], base62Digits) != "" ||
+		checksum(text[:keyBody]) != text[keyBody:] {
+		return "", errKeyText
 	}
-	for i := len(keyPrefix); i < keyBody; i++ {
-		if strings.IndexByte(base62Digits, text[i]) < 0 {
-			return KeyText{}, errKeyText
-		}
-	}
-	if checksum(text[:keyBody]) != text[keyBody:] {
-		return KeyText{}, errKeyText
-	}
-	return KeyText{text}, nil
+	return text[len(keyPrefix):keyIDEnd], nil
 }
 
 // LooksLikeKey reports whether a text begins as an API key does.
 func LooksLikeKey(text string) bool { return strings.HasPrefix(text, keyPrefix) }
 
-func newKeyText() KeyText {
+func newKeyText() string {
 	body := keyPrefix + randomBase62(keyIDLength+keyRandom)
-	return KeyText{body + checksum(body)}
+	return body + checksum(body)
 }
-
-// String returns the whole key, a secret.
-func (k KeyText) String() string { return k.text }
-
-// ID returns the 8 characters that find the key, no secret.
-func (k KeyText) ID() string { return k.text[len(keyPrefix):keyIDEnd] }
-
-// Hash returns the hash that is stored of the key.
-func (k KeyText) Hash() Hash { return HashSecret(k.text) }
 
 func checksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))

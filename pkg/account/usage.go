@@ -13,9 +13,9 @@ const MaxUsageDays = 90
 // Usage is what an application did on one day of UTC, as the API shows it.
 type Usage struct {
 	Requests     int64 `json:"requests" doc:"Requests with an accepted credential of the application, refused ones included."`
-	ClientErrors int64 `json:"clientErrors" doc:"Of these, those answered 4xx, but for 429."`
-	RateLimited  int64 `json:"rateLimited" doc:"Of these, those answered 429."`
-	Events       int64 `json:"events" doc:"Events for the application's endpoints whose first attempt was made on the day; one for several endpoints counts for each."`
+	ClientErrors int64 `json:"clientErrors" doc:"Requests answered 4xx, without 429."`
+	RateLimited  int64 `json:"rateLimited" doc:"Requests answered 429."`
+	Events       int64 `json:"events" doc:"Events first attempted on the day, over all endpoints of the application. An event for several endpoints counts for each."`
 	Delivered    int64 `json:"delivered" doc:"Events that became DELIVERED on the day, also by redelivery."`
 	Failed       int64 `json:"failed" doc:"Events that became FAILED on the day."`
 }
@@ -37,7 +37,7 @@ type UsageDay struct {
 }
 
 // UsageDays lists every day from the first to the last, which are dates, with
-// what was counted on it.
+// the day's counts.
 func UsageDays(first, last value.Time, counted map[string]Usage) []UsageDay {
 	days := []UsageDay{}
 	for day := first; day <= last; day = day.Add(24 * time.Hour) {

@@ -20,8 +20,8 @@ const (
 	changesNothing
 )
 
-// Changed tells the audit trail whether the request changes something, and
-// returns that. A handler that reads, changes and stores tells it at each try.
+// Changed records in the audit trail whether the request changes something, and
+// returns that. A handler that reads, changes and stores calls it at each try.
 // The last try counts: only when that finds nothing to change after an earlier
 // one did, it may have been the earlier one that was stored, or somebody else's
 // request.
@@ -40,7 +40,7 @@ func (r *Request) Changed(yes bool) bool {
 // claimed is the application that a credential names and does not prove.
 type claimed struct{ organization, application value.ID }
 
-// Claim tells the audit trail of which application the credential of a request
+// Claim records in the audit trail whose application the credential of a request
 // to an operation without credentials says that it is, before it is proven.
 func (r *Request) Claim(organization, application value.ID) {
 	r.x.claimed = &claimed{organization, application}
@@ -57,7 +57,7 @@ func (x *exchange) handle(r *Request) (resp *Response, err error) {
 	return x.op.Handle(r)
 }
 
-// errUnfinished stands for the error of a handler that panics.
+// errUnfinished represents the error of a handler that panics.
 var errUnfinished = errors.New("api: the handler did not return")
 
 func (x *exchange) auditChange(r *Request, resp *Response, err error) {

@@ -29,12 +29,12 @@ const (
 // SiteHeader documents the header that asks for a site. An operation that
 // declares it finds the site in its [Request].
 func SiteHeader() Param {
-	return Param{Name: siteHeader, In: fault.InHeader, Type: "string", Format: "uuid", Description: "Only what this site shows. The same as siteId."}
+	return Param{Name: siteHeader, In: fault.InHeader, Type: "string", Format: "uuid", Description: "Only records that this site shows. The same as siteId."}
 }
 
 // SiteQuery documents the query parameter that does the same.
 func SiteQuery() Param {
-	return Param{Name: siteQuery, In: fault.InQuery, Type: "string", Format: "uuid", Description: "Only what this site shows."}
+	return Param{Name: siteQuery, In: fault.InQuery, Type: "string", Format: "uuid", Description: "Only records that this site shows."}
 }
 
 // MaxBody is the largest request body, in bytes.
@@ -235,35 +235,32 @@ func (x *exchange) checkAccept() error {
 	if x.op.MediaType != "" {
 		return nil
 	}
-	if accepts := x.r.Header.Values("Accept"); len(accepts) > 0 && !acceptsJSON(strings.Join(accepts, ",")) {
+	given := x.r.Header.Values("Accept")
+	if strings.TrimSpace(strings.Join(given, "")) != "" && !accepts(given, "*/*", "application/*", "application/json") {
 		return fault.New(fault.NotAcceptable, "not_acceptable", "answers are application/json; Accept must allow it")
 	}
 	return nil
 }
 
-// acceptsJSON applies RFC 9110, section 12.5.1: the most specific range
-// that covers application/json decides, and q=0 excludes.
-func acceptsJSON(accept string) bool {
-	best, allowed := -1, false
-	for part := range strings.SplitSeq(accept, ",") {
-		mediaRange, params, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
-		specificity := map[string]int{"*/*": 0, "application/*": 1, "application/json": 2}
-		rank, covers := specificity[mediaRange]
-		if !covers || rank < best {
+// accepts reports whether the headers, Accept or one like it, take one of the
+// names: the last that they have decides, and q=0 excludes (RFC 9110, section 12.5).
+func accepts(headers []string, names ...string) bool {
+	best, allowed := 0, false
+	for part := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		name, params, err := mime.ParseMediaType(part)
+		rank := slices.Index(names, name)
+		if err != nil || rank < best {
 			continue
 		}
 		q, err := strconv.ParseFloat(params["q"], 64)
 		best, allowed = rank, params["q"] == "" || err == nil && q > 0
 	}
-	return allowed || strings.TrimSpace(accept) == ""
+	return allowed
 }
 
 // query refuses parameters that the operation does not take, those given twice
 // or empty, and values that are not text. Only search may be empty: it then searches for
-// nothing. One that takes several values may be repeated, which is as good as
+// nothing. One that takes several values may be repeated, which equals
 // commas. The gateway has decoded the query, invalid escapes included.
 func (x *exchange) query() (url.Values, error) {
 	values := x.r.URL.Query()

@@ -21,11 +21,11 @@ func ETagOf(body []byte) string {
 // IfMatch documents the header of a precondition. Operations of PATCH and DELETE
 // need not declare it.
 func IfMatch() Param {
-	return Param{Name: "If-Match", In: fault.InHeader, Type: "string", Description: "Answers 412 unless one of these entity tags is current; * is any."}
+	return Param{Name: "If-Match", In: fault.InHeader, Type: "string", Description: "412 unless one of these entity tags is current; * matches any."}
 }
 
 // CheckIfMatch answers 412 unless the request has no If-Match or one of its
-// tags is current; where there is nothing yet, which "" tells, none is. A weak tag
+// tags is current; where nothing exists yet, as "" says, none is. A weak tag
 // never matches.
 func (r *Request) CheckIfMatch(current string) error {
 	return r.checkIfMatch(current, func(tag string) string { return tag })

@@ -12,7 +12,7 @@ import (
 // to the end.
 const noticeMonths = 12
 
-// Deprecation announces that an operation will be removed: its answers tell it
+// Deprecation announces that an operation will be removed: its answers say so
 // in headers, and the document shows it. [MustDeprecate] makes one.
 type Deprecation struct {
 	Since  time.Time // of the announcement

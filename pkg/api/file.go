@@ -11,7 +11,7 @@ import (
 )
 
 // PageHeader returns the header of a page, or of its files, with how they may be
-// kept. It permits them their own files and the API beside them, and nothing
+// kept. It permits them their own files and the API, and nothing
 // else: no other host, no inline script or style, no frame around them.
 func PageHeader(caching string) http.Header {
 	return http.Header{

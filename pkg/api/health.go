@@ -4,7 +4,7 @@ import "net/http"
 
 // Health is the answer of the health check.
 type Health struct {
-	Status string `json:"status" doc:"ok, always: a service that is not answers an error or nothing."`
+	Status string `json:"status" doc:"Always ok: a service in trouble answers an error or nothing."`
 }
 
 // HealthCheck returns the operation that checks whether the service answers.

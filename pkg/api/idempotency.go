@@ -20,9 +20,9 @@ func IdempotencyKey() Param {
 	least, most := int64(1), int64(idempotency.MaxKey)
 	return Param{
 		Name: idempotencyHeader, In: fault.InHeader, Type: "string", Pattern: "^[!-~]+$", Min: &least, Max: &most,
-		Description: "A name for this request, new for each: 1 to 128 visible ASCII characters, such as a UUID. The same request " +
+		Description: "A unique name for this request: 1 to 128 visible ASCII characters, such as a UUID. The same request " +
 			"sent again within 24 hours gets the first success again, with Idempotency-Replayed: true, and changes nothing. Errors are not kept. " +
-			"409 conflict while the first one runs, at most 60 seconds when it was interrupted; 422 when the key named another request, or one by a credential with other scopes.",
+			"409 conflict while the first one runs, for at most 60 seconds if it was interrupted. 422 if the key was used for another request, or by a credential with other scopes.",
 	}
 }
 
@@ -105,7 +105,7 @@ func (x *exchange) warn(message string, err error) {
 	}
 }
 
-// render marshals the answer for good and returns what is kept of it.
+// render marshals the answer for good and returns the stored part.
 func (resp *Response) render(op *Operation) (*idempotency.Answer, error) {
 	body, err := resp.marshal()
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *Request) Create(path string, v any, etag string, create func(*idempoten
 	return resp, create(kept)
 }
 
-// Kept makes what must be stored in the transaction that makes what resp tells
-// of, so that a repetition of the request is answered by resp whatever fails
+// Kept makes the writes that must be in the same transaction as the action that
+// resp answers, so that a repetition of the request is answered by resp whatever fails
 // after it. It is nil when the request names no idempotency key.
 func (r *Request) Kept(resp *Response) (*idempotency.Kept, error) {
 	if r.lock == nil {

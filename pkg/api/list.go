@@ -103,7 +103,7 @@ func (r *Request) continuesWalk() bool { return r.List.After != nil && !r.List.A
 func nowHeader() Param {
 	return Param{
 		Name: "Cache-Control", In: fault.InHeader, Type: "string",
-		Description: "With no-cache the list shows all that its index has at the time of the request, instead of at most a second before.",
+		Description: "With no-cache the list reads its index at the time of the request; otherwise it may be up to a second behind.",
 	}
 }
 

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -212,21 +211,6 @@ func links(header string) string {
 		out = append(out, strings.Trim(strings.TrimPrefix(rel, "rel="), `"`)+"="+target)
 	}
 	return strings.Join(out, " ")
-}
-
-func TestMetaCountsPages(t *testing.T) {
-	for total, want := range map[int]int{0: 0, 1: 1, 20: 1, 21: 2, 40: 2, 41: 3} {
-		t.Run(fmt.Sprint(total), func(t *testing.T) {
-			var page api.Page[widget]
-			answer := getList(t, serveList(things(), total, nil), "page=7")
-			if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil {
-				t.Fatal(err)
-			}
-			if page.Meta != (api.Meta{Page: 7, Limit: 20, Total: total, TotalPages: want}) {
-				t.Errorf("%d entries: %+v, want %d pages", total, page.Meta, want)
-			}
-		})
-	}
 }
 
 func FuzzLinksAreTaken(f *testing.F) {

@@ -85,7 +85,7 @@ func (op *Operation) Sited() bool { return op.takes(fault.InHeader, siteHeader) 
 
 // Limited reports whether a credential that is limited to sites may ask for the
 // operation. Applications, their keys and webhooks reach the records of every
-// site, so that whoever manages them could get at all.
+// site, so that their managers could get at all.
 func (op *Operation) Limited() bool { return op.Access == Public || op.Access == Reader }
 
 // checkScope refuses a credential without the scope that the operation takes.
@@ -127,7 +127,7 @@ func (r *Request) Context() context.Context { return r.ctx }
 
 // Admit makes p the principal of a request to an operation without credentials,
 // once the handler knows who makes it, and counts the request against p's rate
-// limit. The answer tells what is left of it.
+// limit. The answer shows the rest of it.
 func (r *Request) Admit(p auth.Principal) error {
 	r.Principal, r.x.caller.Principal, r.x.caller.Err = p, p, nil
 	return r.x.admit(p.Subject(), p.RateLimit)

@@ -13,9 +13,9 @@ import (
 type Problem struct {
 	StatusCode int            `json:"statusCode" doc:"The HTTP status."`
 	Error      string         `json:"error" doc:"The HTTP status in words."`
-	Code       string         `json:"code" doc:"Says what is wrong, for programs; a code keeps its meaning."`
-	Message    string         `json:"message" doc:"Says how to correct the request, for people."`
-	Details    []fault.Detail `json:"details" doc:"The faults that were found, at most 20, each with its field. Empty when the fault is none of a field."`
+	Code       string         `json:"code" doc:"The fault, for programs. The meaning of a code does not change."`
+	Message    string         `json:"message" doc:"How to correct the request, for people."`
+	Details    []fault.Detail `json:"details" doc:"The faults, at most 20, each with its field. Empty if the fault is not in a field."`
 	RequestID  string         `json:"requestId" doc:"The request's id, the same as X-Request-Id. Quote it when you report an error."`
 }
 
@@ -38,9 +38,6 @@ var statusOf = [...]int{
 	fault.Timeout:            http.StatusGatewayTimeout,
 }
 
-// StatusOf returns the HTTP status of a kind of fault.
-func StatusOf(kind fault.Kind) int { return statusOf[kind] }
-
 // ProblemOf renders an error for the caller. An internal error, and any that is
 // not a fault, shows nothing of its cause.
 func ProblemOf(err error, requestID string) (Problem, http.Header) {
@@ -56,7 +53,7 @@ func ProblemOf(err error, requestID string) (Problem, http.Header) {
 	if f.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
 	}
-	status := StatusOf(f.Kind)
+	status := statusOf[f.Kind]
 	return Problem{
 		StatusCode: status, Error: http.StatusText(status), Code: f.Code,
 		Message: f.Message, Details: f.Details, RequestID: requestID,

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -21,7 +19,7 @@ const gzipFrom = 1 << 10
 // vary names every request header that an answer depends on.
 const vary = "Authorization, X-API-Key, X-Site-Id, Accept, Accept-Encoding"
 
-// varies says so, once, beside what others have said.
+// varies says so, once, in addition to other values.
 func varies(h http.Header) {
 	if !slices.Contains(h.Values("Vary"), vary) {
 		h.Add("Vary", vary)
@@ -110,7 +108,7 @@ func (x *exchange) notModified(tag string, status int, body []byte) bool {
 // whose first Accept is among the API's binary media types.
 func (x *exchange) compressed(body []byte) bool {
 	return (len(body) >= gzipFrom || x.stored()) && x.r.Header.Get("Accept") != "" &&
-		acceptsGzip(x.r.Header.Values("Accept-Encoding"))
+		accepts(x.r.Header.Values("Accept-Encoding"), "*", "gzip")
 }
 
 // stored reports whether the handler's body is compressed already.
@@ -140,24 +138,9 @@ func (x *exchange) write(status int, body []byte, mediaType string) {
 	}
 	x.writeHeader(status)
 	if x.r.Method != http.MethodHead {
-		// A client that went away is no error of ours.
+		// A client that went away is not our error.
 		_, _ = x.w.Write(body)
 	}
-}
-
-// acceptsGzip looks for gzip or * with a quality above zero.
-func acceptsGzip(headers []string) bool {
-	for part := range strings.SplitSeq(strings.Join(headers, ","), ",") {
-		coding, params, _ := strings.Cut(part, ";")
-		coding = strings.TrimSpace(coding)
-		if coding != "gzip" && coding != "*" {
-			continue
-		}
-		_, quality, given := strings.Cut(params, "q=")
-		q, err := strconv.ParseFloat(strings.TrimSpace(quality), 64)
-		return !given || err == nil && q > 0
-	}
-	return false
 }
 
 var gzipWriters = sync.Pool{New: func() any {

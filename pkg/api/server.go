@@ -23,7 +23,7 @@ import (
 // Caller is the caller of a request, as the gateway established it.
 type Caller struct {
 	Principal auth.Principal
-	Err       error // why there is no principal; nil when there is one
+	Err       error // why Principal is absent; nil otherwise
 	RequestID string
 	BaseURL   string
 	// SourceAddress is the client's, for the audit trail.

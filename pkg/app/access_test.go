@@ -274,6 +274,7 @@ func (w *accessScene) invoke(operation, method, target, body string, header http
 }
 
 func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
 	w := newAccessScene(t)
 	asked := requests()
 	page := &strings.Builder{}

@@ -119,11 +119,14 @@ func tourSteps() []step {
 		{operation: "deleteApplication", path: application},
 	}
 	for _, kind := range commerce.Kinds() {
-		plural := strings.ToUpper(kind.Plural()[:1]) + kind.Plural()[1:]
-		single := strings.ToUpper(string(kind[:1])) + string(kind[1:])
-		all = append(all,
-			step{operation: "list" + plural, query: "limit=1"},
-			step{operation: "get" + single, path: map[string]string{"id": string(kind)}})
+		for _, op := range app.Operations() {
+			switch op.Path {
+			case "/api/" + kind.Plural():
+				all = append(all, step{operation: op.ID, query: "limit=1"})
+			case "/api/" + kind.Plural() + "/{id}":
+				all = append(all, step{operation: op.ID, path: map[string]string{"id": string(kind)}})
+			}
+		}
 	}
 	return append(all,
 		step{operation: "listProducts", query: "limit=500", status: http.StatusBadRequest},

@@ -27,7 +27,7 @@ func Authorizer(_ context.Context, d *Dependencies) (AuthorizerFunc, error) {
 		return nil, err
 	}
 	authorizer := auth.NewAuthorizer(verifier, d.Table, auth.AuthorizerConfig{Clock: d.Clock, Logger: d.Logger})
-	return d.measuredRefusals(func(ctx context.Context, r events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error) {
+	return measured(d, func(ctx context.Context, r events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error) {
 		read := isRead(r.Resource)
 		principal, denial, err := authorizer.Authorize(ctx, auth.Request{Headers: headersOf(r), Read: read})
 		switch {
@@ -49,7 +49,7 @@ func Authorizer(_ context.Context, d *Dependencies) (AuthorizerFunc, error) {
 			return policy("Deny", "nobody", r.MethodArn, map[string]string{"code": denial.Code, "message": denial.Message}), nil
 		}
 		return policy("Allow", principal.Subject(), r.MethodArn, principal.Context()), nil
-	}), nil
+	}, nil), nil
 }
 
 // refused is the denial as the audit trail gets it. The gateway's request id is

@@ -82,31 +82,6 @@ func TestSeveralAuthorizationHeadersServeNobody(t *testing.T) {
 	}
 }
 
-// TestASuspensionEndsWhenTheApplicationIsActivated holds that a token works
-// again, though it was refused before.
-func TestASuspensionEndsWhenTheApplicationIsActivated(t *testing.T) {
-	w := newAccessScene(t)
-	header := http.Header{"Authorization": {"Bearer " + w.token("application", "")}}
-	for range 2 {
-		for _, step := range []struct {
-			action string
-			want   map[string]int // by path
-		}{
-			{"suspend", map[string]int{"/api/orders": 401, "/developers/webhooks/endpoints": 401, "/developers/applications": 401}},
-			{"activate", map[string]int{"/api/orders": 200, "/developers/webhooks/endpoints": 200, "/developers/applications": 403}},
-		} {
-			w.do(w.owner, http.MethodPost, "/developers/applications/{application}/"+step.action, "")
-			w.Pass(5 * time.Second)
-			for path, want := range step.want {
-				status, body := w.send(http.MethodGet, path, "", header)
-				if status != want || (want == http.StatusUnauthorized) != strings.Contains(body, `"code":"application_suspended"`) {
-					t.Errorf("%s after %s: got %d %s, want %d", path, step.action, status, body, want)
-				}
-			}
-		}
-	}
-}
-
 // BenchmarkAuthorizer measures the function on a real table. cpu-µs/op is the
 // processor time of this process, without the table server's.
 func BenchmarkAuthorizer(b *testing.B) {

@@ -1,5 +1,3 @@
-//go:build !clocks
-
 package app
 
 import "time"

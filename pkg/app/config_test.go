@@ -21,6 +21,12 @@ func environment(pairs ...string) func(string) string {
 	}
 }
 
+func TestFunctionsDoNotStartWithoutTheirTable(t *testing.T) {
+	if _, err := app.ConfigFrom(environment()); err == nil || !strings.Contains(err.Error(), "TABLE_NAME is not set") {
+		t.Errorf("got %v, want an error that names the variable", err)
+	}
+}
+
 func TestPortsThatNoWebhookGoesToAreReadFromAList(t *testing.T) {
 	for _, c := range []struct {
 		text string

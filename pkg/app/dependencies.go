@@ -86,11 +86,10 @@ func (d *Dependencies) memory() int64 { return int64(cmp.Or(d.MemoryMB, 2048)) <
 func ViewBytes(memory int64) int64 { return max(memory/2, memory-max(512<<20, memory*3/8)) }
 
 // views is the view cache.
-func (d *Dependencies) views() querier {
-	maxBytes := ViewBytes(d.memory())
-	return d.measuredViews(func(storage views.Storage) *views.Cache {
-		return views.NewCache(storage, views.Config{MaxBytes: maxBytes, Clock: d.Clock, Start: d.indexJobs(), Logger: d.Logger})
-	})
+func (d *Dependencies) views() measuredQueries {
+	reads := &segmentReads{Storage: d.Table}
+	cache := views.NewCache(reads, views.Config{MaxBytes: ViewBytes(d.memory()), Clock: d.Clock, Start: d.indexJobs(), Logger: d.Logger})
+	return measuredQueries{cache, reads, d.Metrics}
 }
 
 // outbound says where webhooks may go, to the worker that sends them and to

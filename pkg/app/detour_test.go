@@ -260,6 +260,7 @@ func (w *accessScene) furnishDetours() {
 // TestNobodyReachesMoreByADetour walks from each credential by what it can make,
 // set or see to what that reaches: never more than the credential reaches itself.
 func TestNobodyReachesMoreByADetour(t *testing.T) {
+	t.Parallel()
 	w := newAccessScene(t)
 	w.furnishDetours()
 	page, rule := &strings.Builder{}, "|---|---|"

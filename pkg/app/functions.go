@@ -17,7 +17,6 @@ import (
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/queue"
-	"github.com/commerce-integration/service/pkg/sender"
 )
 
 // NewHandler makes a function's handler, of a form that Lambda takes. It fails
@@ -64,13 +63,7 @@ func untyped[H any](newHandler NewHandler[H]) NewHandler[any] {
 func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
 	rejects := queue.NewRejects(d.queue(d.Config.RecordsDLQURL))
 	queues := queue.NewRecords(d.queue(d.Config.RecordsQueueURL), d.queue(d.Config.ImportsQueueURL))
-	// Only an organization with sender keys needs the service key.
-	box := lazyBox{load: d.secrets}
-	senders := sender.NewVerifier(d.Table, box.open, d.Clock)
-	if d.Metrics == nil {
-		return ingest.New(d.Table, senders, rejects, queues, d.Clock, d.Logger).Handle, nil
-	}
-	ingester := ingest.New(measuredRecords{d.Table, d.Metrics}, senders, measuredRejects{rejects, d.Metrics}, queues, d.Clock, d.Logger)
+	ingester := ingest.New(measuredRecords{d.Table, d.Metrics}, measuredRejects{rejects, d.Metrics}, queues, d.Clock, d.Logger)
 	return d.measuredMessages(ingester.Handle), nil
 }
 
@@ -82,7 +75,7 @@ func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
 		return both(indexer.New(d.Table, decode, d.park(), d.indexJobs(), d.Logger).Handle, count), nil
 	}
 	tails := &measuredTails{Storage: d.Table, to: d.Metrics, clock: d.Clock, newest: map[tailOf]int64{}}
-	return d.measuredStream(both(indexer.New(tails, tails.decode(decode), d.park(), d.indexJobs(), d.Logger).Handle, count)), nil
+	return measured(d, both(indexer.New(tails, tails.decode(decode), d.park(), d.indexJobs(), d.Logger).Handle, count), nil), nil
 }
 
 // both gives batches of the stream to two consumers, since a stream has few
@@ -105,7 +98,7 @@ func Dispatcher(_ context.Context, d *Dependencies) (StreamFunc, error) {
 	if topic := d.Config.EndpointAlertTopicARN; topic != "" {
 		dispatch.Topic = snstopic.New(sns.NewFromConfig(d.AWS), topic)
 	}
-	return d.measuredStream(dispatch.Handle), nil
+	return measured(d, dispatch.Handle, nil), nil
 }
 
 // Worker makes the function that delivers.
@@ -115,9 +108,6 @@ func Worker(ctx context.Context, d *Dependencies) (QueueFunc, error) {
 		return nil, err
 	}
 	cfg := worker.Config{Clock: d.Clock, Logger: d.Logger, ARNs: d.arns()}
-	if d.Metrics == nil {
-		return worker.New(d.Table, d.deliveries(), outbound.New(d.outbound()), secrets, cfg).Handle, nil
-	}
 	store := measuredOutcomes{d.Table, d.Metrics}
 	return d.measuredMessages(worker.New(store, d.deliveries(), outbound.New(d.outbound()), secrets, cfg).Handle), nil
 }

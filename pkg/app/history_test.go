@@ -82,49 +82,6 @@ func TestScheduleIsKeptOverAWeekToItsEnd(t *testing.T) {
 	w.mail.checkNoneIsDead(t)
 }
 
-func TestRetryAfterIsHonouredUpToTwelveHours(t *testing.T) {
-	w := newHarness(t, 0)
-	// The first attempt and the one after the first wait are refused.
-	asking := func(status int, retryAfter ...string) func(call) (int, http.Header) {
-		return func(c call) (int, http.Header) {
-			if c.n > len(retryAfter) {
-				return http.StatusOK, nil
-			}
-			return status, http.Header{"Retry-After": {retryAfter[c.n-1]}}
-		}
-	}
-	for name, tt := range map[string]struct {
-		answer func(call) (int, http.Header)
-		waits  []time.Duration
-	}{
-		"minutes":  {asking(429, "120"), []time.Duration{2 * time.Minute}},
-		"hours":    {asking(503, "43199"), []time.Duration{12*time.Hour - time.Second}},
-		"limit":    {asking(503, "43200"), []time.Duration{12 * time.Hour}},
-		"days":     {asking(429, "360000"), []time.Duration{12 * time.Hour}},
-		"twice":    {asking(429, "43200", "600"), []time.Duration{12 * time.Hour, 10 * time.Minute}},
-		"less":     {asking(429, "1", "2"), []time.Duration{5 * time.Second, time.Minute}},
-		"no-right": {asking(500, "43200"), []time.Duration{5 * time.Second}},
-	} {
-		e := w.endpoint(name, 10, tt.answer, "order.created")
-		defer func() {
-			got := w.calls(name)
-			if len(got) != len(tt.waits)+1 {
-				t.Fatalf("%s: %d attempts, want %d", name, len(got), len(tt.waits)+1)
-			}
-			for i, want := range tt.waits {
-				if wait := got[i+1].at - got[i].at; wait < want-punctual || wait > want+punctual {
-					t.Errorf("%s: wait %d was %s, want %s", name, i+1, wait, want)
-				}
-			}
-			if delivery := w.deliveries(e)[0]; delivery.Status != webhook.DeliveryDelivered {
-				t.Errorf("%s: %s", name, delivery.Status)
-			}
-		}()
-	}
-	w.order("any")
-	w.until(30 * time.Hour)
-}
-
 func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 	const outage = 4 * time.Hour
 	w := newHarness(t, 0)
@@ -207,44 +164,6 @@ func checkOldestFirst(t *testing.T, sent []value.ID, deliveries []*webhook.Deliv
 		}
 		t.Errorf("of %d deliveries were sent, by age: %v; want all but the last, the oldest first behind the probe", len(deliveries), ages)
 	}
-}
-
-func TestManyFailuresAtOnceOpenTheCircuitAndFewerDoNot(t *testing.T) {
-	w := newHarness(t, 0)
-	e := w.endpoint("r", 0, func(c call) (int, http.Header) {
-		if c.at < 30*time.Second || strings.HasPrefix(c.order, "bad") {
-			return http.StatusBadGateway, nil
-		}
-		return http.StatusOK, nil
-	}, "order.created")
-	for range 48 {
-		w.order("any")
-	}
-	w.until(10 * time.Second) // instances look at one another's outcomes once a second
-	w.order("any")
-	w.until(11 * time.Second)
-	if c := w.stored(e).Circuit; c != nil {
-		t.Fatalf("after 49 failures the circuit is %+v", c)
-	}
-	w.order("any")
-	w.until(12 * time.Second)
-	if c := w.stored(e).Circuit; !c.Open() {
-		t.Fatalf("after 50 failures the circuit is %+v", c)
-	}
-	w.order("any") // the probe
-	for at := 80 * time.Second; at < 10*time.Minute; at += 10 * time.Second {
-		w.until(at)
-		if c := w.stored(e).Circuit; c.Open() {
-			t.Fatalf("after %s, half of it well, the circuit is %+v", at, c)
-		}
-		w.order("bad")
-		w.order("good")
-	}
-	w.until(15 * time.Minute)
-	if c := w.stored(e).Circuit; c != nil {
-		t.Errorf("the circuit is still %+v", c)
-	}
-	w.checkCounters("r", e)
 }
 
 func TestEndpointThatFailsForFiveDaysIsDisabledAndRecovered(t *testing.T) {

@@ -45,15 +45,14 @@ func newRecorder(cfg Config, out io.Writer) *metric.Recorder {
 }
 
 // measured has each invocation of a handler end with its metrics. What it notes
-// of event and answer is left to note.
+// of event and answer is left to note, if there is one.
 func measured[E, A any, H ~func(context.Context, E) (A, error)](d *Dependencies, handler H, note func(event *E, answer *A, started time.Time)) H {
-	if d.Metrics == nil {
-		return handler
-	}
 	return func(ctx context.Context, event E) (A, error) {
 		started := d.Clock()
 		answer, err := handler(ctx, event)
-		note(&event, &answer, started)
+		if note != nil {
+			note(&event, &answer, started)
+		}
 		d.Metrics.Flush(d.Clock())
 		return answer, err
 	}
@@ -102,41 +101,12 @@ func (d *Dependencies) measuredSchedule(handler ScheduleFunc) ScheduleFunc {
 	})
 }
 
-func (d *Dependencies) measuredStream(handler StreamFunc) StreamFunc {
-	return measured(d, handler, func(*events.DynamoDBEvent, *events.DynamoDBEventResponse, time.Time) {})
-}
-
-// measuredRefusals ends each invocation of the authorizer, which counts refusals
-// itself.
-func (d *Dependencies) measuredRefusals(handler AuthorizerFunc) AuthorizerFunc {
-	return measured(d, handler, func(*events.APIGatewayCustomAuthorizerRequestTypeRequest, *events.APIGatewayCustomAuthorizerResponse, time.Time) {
-	})
-}
-
 func (d *Dependencies) countRefusal(denial *auth.Denial) {
-	if d.Metrics == nil {
-		return
-	}
 	organization := ""
 	if id := denial.Of.OrganizationID; !id.IsZero() {
 		organization = id.String()
 	}
 	d.Metrics.Refuse(organization, denial.Code)
-}
-
-// querier answers queries of lists.
-type querier interface {
-	Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error)
-}
-
-// measuredViews counts what queries read. Lambda gives an instance one request
-// at a time, so what is read while a query runs is its own.
-func (d *Dependencies) measuredViews(newViews func(views.Storage) *views.Cache) querier {
-	if d.Metrics == nil {
-		return newViews(d.Table)
-	}
-	reads := &segmentReads{Storage: d.Table}
-	return measuredQueries{newViews(reads), reads, d.Metrics}
 }
 
 // segmentReads counts the chunks that views read.
@@ -153,14 +123,16 @@ func (s *segmentReads) Chunks(ctx context.Context, org value.ID, list string, nu
 	})
 }
 
+// measuredQueries counts what queries read. Lambda gives an instance one request
+// at a time, so what is read while a query runs is its own.
 type measuredQueries struct {
-	querier
+	cache *views.Cache
 	reads *segmentReads
 	to    *metric.Recorder
 }
 
 func (m measuredQueries) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error) {
-	answer, err := m.querier.Query(ctx, org, list, q, now)
+	answer, err := m.cache.Query(ctx, org, list, q, now)
 	chunks, bytes := m.reads.chunks.Swap(0), m.reads.bytes.Swap(0)
 	what := metric.ViewHits
 	if chunks > 0 {

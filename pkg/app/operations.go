@@ -129,7 +129,7 @@ func (d *Dependencies) receiptOperations() []api.Operation {
 
 // history answers queries of the webhook history.
 type history struct {
-	views querier
+	views measuredQueries
 	list  *index.List
 }
 

@@ -123,14 +123,12 @@ func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
 			{"dynamodb:GetItem", "IDX#x#orders"},
 			{"dynamodb:Query", org + "DEV"},
 			{"dynamodb:PutItem", "KEY#text"},
-			{"dynamodb:GetItem", org + "SENDERS"},
 			{"dynamodb:BatchGetItem", org + "COUNTERS"},
 		},
 		"developers": {
 			{"dynamodb:GetItem", org + "PRODUCT#0"},
 			{"dynamodb:Query", org + "EVENT#0"},
 			{"dynamodb:GetItem", org + "PAYLOAD#x"},
-			{"dynamodb:GetItem", org + "SENDERS"},
 			{"dynamodb:GetItem", "IDX#x#orders"},
 			{"dynamodb:PutItem", "ORGANIZATIONS"},
 		},
@@ -140,7 +138,6 @@ func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
 			{"dynamodb:Query", org + "EVENT#0"},
 			{"dynamodb:Query", org + "REQUEST#x"},
 			{"dynamodb:PutItem", org + "PRODUCT#0"},
-			{"dynamodb:GetItem", org + "SENDERS"},
 		},
 		"webhooks": {
 			{"dynamodb:GetItem", org + "PRODUCT#0"},
@@ -150,7 +147,6 @@ func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
 			{"dynamodb:PutItem", "KEY#text"},
 			{"dynamodb:GetItem", "CLIENT#x"},
 			{"dynamodb:GetItem", "SIGNING"},
-			{"dynamodb:GetItem", org + "SENDERS"},
 		},
 		"api": {
 			{"dynamodb:GetItem", "KEY#text"},
@@ -161,7 +157,6 @@ func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
 			{"dynamodb:Query", org + "EVENT#0"},
 			{"dynamodb:GetItem", org + "REQUEST#x"},
 			{"dynamodb:Query", "ORGANIZATIONS"},
-			{"dynamodb:GetItem", org + "SENDERS"},
 			{"dynamodb:UpdateItem", org + "PRODUCT#0"},
 			{"dynamodb:UpdateItem", "IDX#x#orders"},
 			{"dynamodb:PutItem", org + "PRODUCT#0"},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,31 +24,25 @@ const (
 	stagePrevious = "AWSPREVIOUS"
 )
 
-// secretPair are the two live texts of a secret.
-type secretPair struct {
-	current, previous string    // previous is "" before the first rotation
-	created           time.Time // when the newer of them was made
-}
-
-// readPair reads the current and the previous version of a secret.
-func readPair(ctx context.Context, cfg aws.Config, arn string) (p secretPair, err error) {
+// readSecret reads the live texts of a secret, the current one first and, after
+// a rotation, the previous, and when the newer of them was made.
+func readSecret(ctx context.Context, cfg aws.Config, arn string) (texts []string, created time.Time, err error) {
 	client := secretsmanager.NewFromConfig(cfg)
-	if p.current, p.created, err = secretText(ctx, client, arn, stageCurrent); err != nil {
-		return p, err
+	for _, stage := range []string{stageCurrent, stagePrevious} {
+		text, made, err := secretText(ctx, client, arn, stage)
+		var none *types.ResourceNotFoundException
+		switch {
+		case stage == stagePrevious && errors.As(err, &none):
+			return texts, created, nil // it was never rotated
+		case err != nil:
+			return nil, created, fmt.Errorf("%s: %w", stage, err)
+		}
+		texts = append(texts, text)
+		if made.After(created) {
+			created = made
+		}
 	}
-	previous, created, err := secretText(ctx, client, arn, stagePrevious)
-	var none *types.ResourceNotFoundException
-	if errors.As(err, &none) {
-		return p, nil // it was never rotated
-	}
-	if err != nil {
-		return p, fmt.Errorf("the previous version: %w", err)
-	}
-	p.previous = previous
-	if created.After(p.created) {
-		p.created = created
-	}
-	return p, nil
+	return texts, created, nil
 }
 
 // secretText reads a version of a secret, and when that was made.
@@ -81,66 +74,38 @@ func (d *Dependencies) secrets(ctx context.Context) (*sealed.Box, error) {
 	}, d.Clock)
 }
 
-// lazyBox loads the box when something is to be opened, and again after an
-// error.
-type lazyBox struct {
-	load func(context.Context) (*sealed.Box, error)
-
-	mu  sync.Mutex
-	box *sealed.Box
-}
-
-func (l *lazyBox) open(ctx context.Context, text, purpose string) ([]byte, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.box == nil {
-		box, err := l.load(ctx)
-		if err != nil {
-			return nil, err
-		}
-		l.box = box
-	}
-	return l.box.Open(text, purpose)
-}
-
 // ServiceKeys reads the service keys from a secret in Secrets Manager, the
 // current one first, and when the newest of them was made. A key is derived
 // from the secret's text, which Secrets Manager generates: 64 random letters
 // and digits, more than the key holds.
 func ServiceKeys(ctx context.Context, cfg aws.Config, arn string) (keys [][]byte, created time.Time, err error) {
-	pair, err := readPair(ctx, cfg, arn)
+	texts, created, err := readSecret(ctx, cfg, arn)
 	if err != nil {
 		return nil, created, fmt.Errorf("read the service key: %w", err)
 	}
-	keys = append(keys, derivedKey(pair.current))
-	if pair.previous != "" {
-		keys = append(keys, derivedKey(pair.previous))
+	for _, text := range texts {
+		key := sha256.Sum256([]byte(text))
+		keys = append(keys, key[:])
 	}
-	return keys, pair.created, nil
-}
-
-func derivedKey(text string) []byte {
-	key := sha256.Sum256([]byte(text))
-	return key[:]
+	return keys, created, nil
 }
 
 // signingSecrets reads what the keys of application tokens come from.
 func (d *Dependencies) signingSecrets(ctx context.Context) (s apptoken.Secrets, err error) {
-	if given := strings.Fields(d.Config.SigningSecrets); len(given) > 0 {
-		s.Current = given[0]
-		if len(given) > 1 {
-			s.Previous = given[1]
+	texts := strings.Fields(d.Config.SigningSecrets)
+	if len(texts) == 0 {
+		if d.Config.SigningSecretARN == "" {
+			return s, errors.New("neither SIGNING_SECRETS nor SIGNING_SECRET_ARN is set")
 		}
-		return s, nil
+		if texts, s.Created, err = readSecret(ctx, d.AWS, d.Config.SigningSecretARN); err != nil {
+			return s, fmt.Errorf("read the signing secret: %w", err)
+		}
 	}
-	if d.Config.SigningSecretARN == "" {
-		return s, errors.New("neither SIGNING_SECRETS nor SIGNING_SECRET_ARN is set")
+	s.Current = texts[0]
+	if len(texts) > 1 {
+		s.Previous = texts[1]
 	}
-	pair, err := readPair(ctx, d.AWS, d.Config.SigningSecretARN)
-	if err != nil {
-		return s, fmt.Errorf("read the signing secret: %w", err)
-	}
-	return apptoken.Secrets{Current: pair.current, Previous: pair.previous, Created: pair.created}, nil
+	return s, nil
 }
 
 // sharedSecrets reads the secrets of HS256 tokens; nil without a secret in
@@ -150,13 +115,9 @@ func (d *Dependencies) sharedSecrets() auth.SharedSecrets {
 		return nil
 	}
 	return func(ctx context.Context) ([]string, error) {
-		pair, err := readPair(ctx, d.AWS, d.Config.HS256SecretARN)
+		secrets, _, err := readSecret(ctx, d.AWS, d.Config.HS256SecretARN)
 		if err != nil {
 			return nil, fmt.Errorf("read the HS256 secret: %w", err)
-		}
-		secrets := []string{pair.current}
-		if pair.previous != "" {
-			secrets = append(secrets, pair.previous)
 		}
 		return secrets, nil
 	}

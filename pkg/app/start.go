@@ -83,7 +83,6 @@ func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencie
 	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.ResponseHeaderTimeout = responseTimeout
 	}).GetTransport())
-	aws.APIOptions = append(aws.APIOptions, sdkhttp.GrowGoroutine)
 	metrics := newRecorder(cfg, os.Stdout)
 	if metrics != nil {
 		aws.APIOptions = append(aws.APIOptions, countUnits(metrics))

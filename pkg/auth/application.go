@@ -68,8 +68,8 @@ func (a *Applications) Refresh(ctx context.Context, p Principal) (Principal, *De
 	return p, nil, nil
 }
 
-// settled is a time at which the token had been made, so that what is read then
-// shows every scope that it was made with. A token tells whole seconds.
+// settled is a time at which the token had been made, so that a reading since then
+// shows every scope that it was made with. A token has whole seconds.
 func (a *Applications) settled(p Principal) time.Time {
 	made := p.ExpiresAt.Add(time.Second - apptoken.Lifetime)
 	if now := a.clients.now(); now.Before(made) {

@@ -44,7 +44,7 @@ type publishedKeys struct {
 var errReadTooOften = errors.New("auth: the signing keys were read just now, for another unknown key id")
 
 // find returns the key with the id of a token that says that it was made at
-// the time issued. It fails with errNoKey when there is no such key, and with
+// the time issued. It fails with errNoKey when the key does not exist, and with
 // errReadTooOften when that cannot be told yet: then nothing may be cached.
 func (k *publishedKeys) find(ctx context.Context, id string, issued time.Time) (*ecdsa.PublicKey, error) {
 	k.mu.Lock()

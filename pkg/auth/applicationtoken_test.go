@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
 	"github.com/commerce-integration/service/pkg/base/fault"
-	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 const (
@@ -71,39 +69,6 @@ func TestAnApplicationTokensPrincipal(t *testing.T) {
 	b.forward(time.Hour)
 	if _, outcome := b.withToken(t, token); !strings.HasPrefix(outcome, "token_expired: ") {
 		t.Errorf("after an hour: got %s", outcome)
-	}
-}
-
-func TestAnApplicationsEndActsOnItsTokensWithinFiveSeconds(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*harness)
-		want   string
-	}{
-		"suspension": {func(b *harness) {
-			b.app.Status = account.Suspended
-			b.shelf.apps[b.app.ID] = b.app
-		}, "application_suspended: "},
-		"deletion":         {func(b *harness) { delete(b.shelf.apps, b.app.ID) }, "unauthenticated: the application of the bearer token was deleted"},
-		"another tenant's": {func(b *harness) { b.app.OrganizationID = value.NewID(); b.shelf.apps[b.app.ID] = b.app }, "unauthenticated: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newHarness(t, account.CreateApiKeyDto{})
-			token := b.give(t, b.signer(oneSecret, ""), "orders:read")
-			for range 10 {
-				if _, got := b.withToken(t, token); got != "ok" {
-					t.Fatalf("before: got %s", got)
-				}
-				b.forward(300 * time.Millisecond)
-			}
-			if b.shelf.lookups != 1 {
-				t.Errorf("look-ups in 3 s: got %d, want 1", b.shelf.lookups)
-			}
-			b.shelf.change(func() { tc.change(b) })
-			b.forward(5*time.Second - 10*time.Millisecond)
-			if _, got := b.withToken(t, token); !strings.HasPrefix(got, tc.want) {
-				t.Errorf("5 s after: got %s, want %s", got, tc.want)
-			}
-		})
 	}
 }
 
@@ -310,15 +275,5 @@ func TestKeysThatCannotBeReadAreOurFault(t *testing.T) {
 	b.shelf.err = nil
 	if _, got := b.withToken(t, token); got != "ok" {
 		t.Errorf("later: got %s", got)
-	}
-}
-
-func TestTokensHoldTheScopesOfTheirAreas(t *testing.T) {
-	want := NewScopes(append(ReadScopes(), RecordsWrite, WebhooksRead, WebhooksWrite)...)
-	if diff := cmp.Diff(want.String(), strings.Join(account.TokenScopes(), " ")); diff != "" {
-		t.Errorf("the scopes of tokens (-auth +account):\n%s", diff)
-	}
-	if !slices.IsSorted(account.TokenScopes()) {
-		t.Error("they are not sorted")
 	}
 }

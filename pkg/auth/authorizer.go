@@ -75,8 +75,8 @@ type Request struct {
 // acceptable, or an error when it cannot decide: then the request must be
 // answered as unavailable, and no decision about the credentials may be cached.
 //
-// On the read API a key decides alone, whatever the token beside it is: a bad key
-// is denied even beside a good token. Elsewhere a key is ignored.
+// On the read API only the key counts when a token comes with it: a bad key
+// is denied even with a good token. Elsewhere a key is ignored.
 func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Denial, error) {
 	c, denial := presented(r.Headers, r.Read)
 	if denial != nil {
@@ -113,7 +113,7 @@ func (a *Authorizer) token(ctx context.Context, r Request, token string) (Princi
 	return a.applications.Refresh(ctx, p)
 }
 
-// looksLikeToken reports whether a text that is no API key may be a JWT, with or
+// looksLikeToken reports whether a text other than an API key may be a JWT, with or
 // without its scheme. Nothing of it is checked.
 func looksLikeToken(text string) bool {
 	return !account.LooksLikeKey(text) && strings.Count(text, ".") == strings.Count("header.claims.signature", ".")
@@ -129,26 +129,26 @@ const (
 // key checks an API key. The state of a key is told only to a caller that
 // presented the whole key.
 func (a *Authorizer) key(ctx context.Context, _ Request, text string) (Principal, *Denial, error) {
-	parsed, err := account.ParseKeyText(text)
+	id, err := account.ParseKeyText(text)
 	if err != nil && looksLikeToken(text) {
 		return Principal{}, deny("the X-API-Key header has a token: send it in the Authorization header as Bearer, a space and the token"), nil
 	}
 	if err != nil {
 		return Principal{}, deny("the API key is not well formed: copy it again, it starts with cis_live_ and has 55 characters"), nil //nolint:nilerr // the denial is the answer
 	}
-	found, err := a.keys.get(ctx, parsed.ID())
+	found, err := a.keys.get(ctx, id)
 	if err != nil {
 		return Principal{}, nil, err
 	}
 	c, app := found.credential, found.application
-	if c == nil || !c.Hash.Equal(parsed.Hash()) || app == nil {
+	if c == nil || !c.Hash.Equal(account.HashSecret(text)) || app == nil {
 		denial := deny("the API key is not known")
-		denial.KeyText = parsed.ID()
+		denial.KeyText = id
 		return Principal{}, denial, nil
 	}
 	p := keyPrincipal(c, app)
 	if denial := denialOfState(c, app, p, value.TimeOf(a.cfg.Clock())); denial != nil {
-		denial.KeyText = parsed.ID()
+		denial.KeyText = id
 		return Principal{}, denial, nil
 	}
 	a.touch(ctx, c)

@@ -294,12 +294,6 @@ func TestAKeysPrincipal(t *testing.T) {
 	}
 }
 
-func TestKeysHoldTheReadScopes(t *testing.T) {
-	if diff := cmp.Diff(ReadScopes().String(), strings.Join(account.ReadScopes(), " ")); diff != "" {
-		t.Errorf("the scopes of keys and those of the read API (-auth +account):\n%s", diff)
-	}
-}
-
 func TestAKeyIsRefusedForWhatItIs(t *testing.T) {
 	expires := value.TimeOf(start.Add(time.Hour))
 	for _, tc := range []struct {
@@ -350,22 +344,36 @@ func TestAKeyWithABadChecksumIsNotLookedUp(t *testing.T) {
 	}
 }
 
-func TestRevocationAndSuspensionActWithinFiveSeconds(t *testing.T) {
-	for name, change := range map[string]func(*harness){
-		"revocation": func(b *harness) {
+func TestEndsActWithinFiveSeconds(t *testing.T) {
+	suspend := func(b *harness) { b.app.Status = account.Suspended; b.shelf.apps[b.app.ID] = b.app }
+	remove := func(b *harness) { delete(b.shelf.apps, b.app.ID) }
+	for name, tc := range map[string]struct {
+		token  bool // of the application; a key otherwise
+		change func(*harness)
+		want   string
+	}{
+		"a revoked key": {false, func(b *harness) {
 			b.credential.Revoked = true
 			b.shelf.credentials[b.credential.KeyText] = b.credential
-		},
-		"suspension": func(b *harness) {
-			b.app.Status = account.Suspended
-			b.shelf.apps[b.app.ID] = b.app
-		},
-		"deletion": func(b *harness) { delete(b.shelf.apps, b.app.ID) },
+		}, "api_key_revoked: "},
+		"a key of a suspended application":   {false, suspend, "application_suspended: "},
+		"a key of a deleted application":     {false, remove, "unauthenticated: "},
+		"a token of a suspended one":         {true, suspend, "application_suspended: "},
+		"a token of a deleted one":           {true, remove, "unauthenticated: the application of the bearer token was deleted"},
+		"a token of one of another tenant's": {true, func(b *harness) { b.app.OrganizationID = value.NewID(); b.shelf.apps[b.app.ID] = b.app }, "unauthenticated: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t, account.CreateApiKeyDto{})
+			token := b.give(t, b.signer(oneSecret, ""), "orders:read")
+			outcome := func() string {
+				if tc.token {
+					_, got := b.withToken(t, token)
+					return got
+				}
+				return b.withKey(t, b.key.Key)
+			}
 			for range 10 {
-				if got := b.withKey(t, b.key.Key); got != "ok" {
+				if got := outcome(); got != "ok" {
 					t.Fatalf("before: got %s", got)
 				}
 				b.forward(300 * time.Millisecond)
@@ -373,10 +381,10 @@ func TestRevocationAndSuspensionActWithinFiveSeconds(t *testing.T) {
 			if b.shelf.lookups != 1 {
 				t.Errorf("look-ups in 3 s: got %d, want 1", b.shelf.lookups)
 			}
-			b.shelf.change(func() { change(b) })
+			b.shelf.change(func() { tc.change(b) })
 			b.forward(5*time.Second - 10*time.Millisecond)
-			if got := b.withKey(t, b.key.Key); got == "ok" {
-				t.Error("the key is still accepted after 5 s")
+			if got := outcome(); !strings.HasPrefix(got, tc.want) {
+				t.Errorf("5 s after: got %s, want %s", got, tc.want)
 			}
 		})
 	}

@@ -1,5 +1,7 @@
 package auth
 
+import "strings"
+
 // Codes of a denial.
 const (
 	CodeUnauthenticated      = "unauthenticated"
@@ -38,13 +40,5 @@ func suspended(p Principal) *Denial {
 
 // safeText reports whether a denial may hold the text.
 func safeText(text string) bool {
-	for _, r := range text {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-		case r == ' ', r == '.', r == ',', r == ':', r == ';', r == '(', r == ')', r == '/', r == '_', r == '-':
-		default:
-			return false
-		}
-	}
-	return text != ""
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;()/_-") == ""
 }

@@ -12,8 +12,8 @@
 // alternative, an authorizer that is asked every time, would cost every user's
 // request an invocation more.
 //
-// Suspension, revocation and deletion act within 5 s: what was read of a key or
-// an application is believed for 3 s, and it is read eventually consistent, which
+// Suspension, revocation and deletion act within 5 s: a reading of a key or an
+// application is believed for 3 s, and is eventually consistent, which
 // is usually less than a second behind the table; AWS names no bound. What such a
 // read lacks altogether, and what a young token was made with, is read again,
 // strongly consistent, so that a new key or token works at once.

@@ -55,7 +55,7 @@ type jwk struct {
 
 // parseKeySet reads a JWK Set. A key that is of another kind, for another
 // use or damaged is left out: it must not make the others useless. Only a
-// document that is no JWK Set is an error.
+// document other than a JWK Set is an error.
 func parseKeySet(document []byte) ([]publicKey, error) {
 	var set struct {
 		Keys *[]jsontext.Value `json:"keys"`

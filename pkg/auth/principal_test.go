@@ -2,11 +2,13 @@ package auth
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
@@ -97,6 +99,18 @@ func TestSites(t *testing.T) {
 	}
 	if unlimited := (Principal{}); !unlimited.MaySeeSite(siteB) {
 		t.Error("a principal without sites must see every site")
+	}
+}
+
+// TestScopesOfAccounts compares the scopes that package account names with those of the areas.
+func TestScopesOfAccounts(t *testing.T) {
+	for what, pair := range map[string][2]string{
+		"keys":   {ReadScopes().String(), strings.Join(account.ReadScopes(), " ")},
+		"tokens": {NewScopes(append(ReadScopes(), RecordsWrite, WebhooksRead, WebhooksWrite)...).String(), strings.Join(account.TokenScopes(), " ")},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s hold %s, want %s", what, pair[1], pair[0])
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// recentMaxAge is how long what was read of a key or an application is
+	// recentMaxAge is how long a reading of a key or an application is
 	// believed. Revocation and suspension act within 5 s; the rest of them is for
 	// the table, whose eventually consistent reads are behind for usually less
 	// than a second.
@@ -21,11 +21,11 @@ const (
 	maxRecent = 10_000
 )
 
-// recent remembers for some seconds what was read, found or not. Each key is
+// recent remembers readings for some seconds, found or not. Each key is
 // read by one caller while the others wait.
 type recent[K comparable, V any] struct {
 	// read reads, and may be a moment behind unless current is asked for. It gets
-	// what was last read of the key, the zero value when that is not known.
+	// the last reading of the key; zero when unknown.
 	read func(ctx context.Context, key K, last V, current bool) (V, error)
 	now  func() time.Time
 
@@ -67,7 +67,7 @@ func (c *recent[K, V]) since(ctx context.Context, key K, from time.Time) (v V, e
 }
 
 // claim returns the key's current reading, which shows the given time, or a new
-// one, which the caller has to load, and what was read before.
+// one, which the caller has to load, and the previous reading.
 func (c *recent[K, V]) claim(key K, from time.Time) (r *reading[V], before V, load bool) {
 	now := c.now()
 	c.mu.Lock()
@@ -91,7 +91,7 @@ func (c *recent[K, V]) claim(key K, from time.Time) (r *reading[V], before V, lo
 	return r, before, true
 }
 
-// shows reports whether what was true at the time is in the reading.
+// shows reports whether the reading has the state of that time.
 func (r *reading[V]) shows(from time.Time) bool {
 	return !r.started.Before(from) && (r.current || !r.started.Before(from.Add(replicaAge)))
 }

@@ -3,6 +3,8 @@ package auth
 import (
 	"slices"
 	"strings"
+
+	"github.com/commerce-integration/service/pkg/account"
 )
 
 // Scope is one permission: an area and read or write.
@@ -30,11 +32,9 @@ const DevelopersAdmin Scope = "developers:admin"
 // Scopes is a sorted set of scopes.
 type Scopes []Scope
 
-// ReadScopes are the five scopes of the read API, the most that an API key can
-// hold. [account.TokenScopes] are those of an application's token.
-func ReadScopes() Scopes {
-	return Scopes{CategoriesRead, CustomersRead, InvoicesRead, OrdersRead, ProductsRead}
-}
+// ReadScopes are the scopes of the read API, the most that an API key can hold.
+// [account.TokenScopes] are those of an application's token.
+func ReadScopes() Scopes { return ScopesNamed(account.ReadScopes()) }
 
 // ReadScope is the scope that reads a kind of records, by its plural.
 func ReadScope(plural string) Scope { return Scope(plural + ":read") }
@@ -74,13 +74,7 @@ func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
 
 // Intersect returns the scopes in both sets.
 func (s Scopes) Intersect(other Scopes) Scopes {
-	out := Scopes{}
-	for _, scope := range s {
-		if other.Has(scope) {
-			out = append(out, scope)
-		}
-	}
-	return out
+	return slices.DeleteFunc(append(Scopes{}, s...), func(scope Scope) bool { return !other.Has(scope) })
 }
 
 // Names are the names of the scopes, in their order.

@@ -52,7 +52,7 @@ type Verifier struct {
 	validator *jwt.Validator // of the registered claims
 }
 
-// NewVerifier makes a verifier; an error says what is wrong with cfg.
+// NewVerifier makes a verifier; an error names the fault in cfg.
 func NewVerifier(cfg VerifierConfig) (*Verifier, error) {
 	if cfg.OrganizationClaim == "" {
 		cfg.OrganizationClaim = "organizationId"
@@ -208,7 +208,7 @@ func denialOf(err error) (*Denial, error) {
 	switch {
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return deny("the bearer token is not a JWT"), nil
-	case errors.Is(err, errReadTooOften): // whoever makes up key ids must not get a 5xx
+	case errors.Is(err, errReadTooOften): // made-up key ids must not cause a 5xx
 		return denyForNow("the bearer token is not signed with a key that the service is known to have; send it again in a second"), nil
 	case errors.Is(err, errNoKey), errors.Is(err, jwt.ErrTokenSignatureInvalid), errors.Is(err, jwt.ErrTokenUnverifiable):
 		return deny("the bearer token is not signed with an accepted algorithm and key"), nil
@@ -226,7 +226,7 @@ func denialOf(err error) (*Denial, error) {
 	return deny("the bearer token has a claim of a wrong type"), nil
 }
 
-// userNamespace is the namespace of the ids of users whose sub is no UUID.
+// userNamespace is the namespace of the ids of users whose sub is not a UUID.
 // It must never change: the ids are stored.
 func userNamespace() value.ID { return value.MustID("8f1c6f0e-51a5-4c0d-9c0e-2b7d3a4f6e19") }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Codes of a refusal besides those of package fault.
+// Codes of a refusal in addition to those of package fault.
 const (
 	reasonVersionConflict = "version_conflict"
 	reasonRecordTooLarge  = "record_too_large"
@@ -76,7 +76,7 @@ func revise(old *Stored, c Change, now value.Time) *Stored {
 }
 
 // maxClockSkew is the least difference between the times of two messages that
-// tells which was sent first: they come from the clocks of many hosts.
+// shows which was sent first: they come from the clocks of many hosts.
 const maxClockSkew = time.Second
 
 // age compares a change's version with the stored one: negative when the
@@ -176,7 +176,7 @@ func refused(kind fault.Kind, reason, field, format string, args ...any) error {
 	return f
 }
 
-// sameContent compares two live records but for updatedAt, the last member.
+// sameContent compares two live records without updatedAt, the last member.
 func sameContent(a, b *Stored) bool {
 	return slices.Equal(a.SiteIDs, b.SiteIDs) && bytes.Equal(untimed(a.Doc), untimed(b.Doc))
 }

@@ -33,61 +33,11 @@ func eachBench(b *testing.B, run func(b *testing.B, c Change)) {
 	}
 }
 
-func BenchmarkParseMessage(b *testing.B) {
-	eachBench(b, func(b *testing.B, c Change) {
-		body := c.Message()
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			ParseMessage(body)
-		}
-	})
-}
-
 func BenchmarkApply(b *testing.B) {
 	eachBench(b, func(b *testing.B, c Change) {
 		b.SetBytes(int64(len(c.Record)))
 		for b.Loop() {
 			store(b, nil, c, testNow)
-		}
-	})
-}
-
-func BenchmarkApplyUnchanged(b *testing.B) {
-	eachBench(b, func(b *testing.B, c Change) {
-		old := store(b, nil, c, testNow)
-		b.SetBytes(int64(len(c.Record)))
-		for b.Loop() {
-			if next, err := Apply(old, c, testNow); next != nil || err != nil {
-				b.Fatal(next, err)
-			}
-		}
-	})
-}
-
-func BenchmarkDecode(b *testing.B) {
-	eachBench(b, func(b *testing.B, c Change) {
-		s := store(b, nil, c, testNow)
-		b.SetBytes(int64(len(s.Doc)))
-		for b.Loop() {
-			if _, err := s.Record(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
-func BenchmarkEncode(b *testing.B) {
-	eachBench(b, func(b *testing.B, c Change) {
-		s := store(b, nil, c, testNow)
-		r, err := s.Record()
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.SetBytes(int64(len(s.Doc)))
-		for b.Loop() {
-			if _, err := Encode(r); err != nil {
-				b.Fatal(err)
-			}
 		}
 	})
 }
@@ -105,16 +55,6 @@ func BenchmarkEvents(b *testing.B) {
 			}
 		}
 	})
-}
-
-func BenchmarkAppendShape(b *testing.B) {
-	s := store(b, nil, put(KindInvoice, string(overlay([]byte(exampleRecords[KindInvoice]), changesOfExamples["invoice.issued"]))), testNow)
-	var dst []byte
-	b.ReportAllocs()
-	b.SetBytes(int64(len(s.Doc)))
-	for b.Loop() {
-		dst = AppendShape(dst[:0], KindInvoice, s.Doc, testNow+1<<40)
-	}
 }
 
 func BenchmarkEventTypes(b *testing.B) {

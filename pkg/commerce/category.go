@@ -12,7 +12,7 @@ import (
 )
 
 var categoryKind = &definition{
-	kind: KindCategory, plural: "categories", noSite: noSiteGlobal,
+	kind: KindCategory, plural: "categories", text: "The tree of product categories.", noSite: noSiteGlobal,
 	columns: []string{columnSite, "parentId", "isActive", "name", "slug", "order", "createdAt", "updatedAt"},
 	search:  []string{"name", "slug"},
 	orders:  []lists.Order{lists.ByText("order"), lists.ByText("name"), lists.By("createdAt"), lists.By("updatedAt")},
@@ -39,14 +39,14 @@ var categoryKind = &definition{
 type Category struct {
 	ID             value.ID   `json:"id"`
 	OrganizationID value.ID   `json:"organizationId"`
-	SiteID         *value.ID  `json:"siteId" doc:"The site that shows it. null for a global category, which every site shows."`
-	Name           string     `json:"name" doc:"The name that shops show."`
-	Description    *string    `json:"description" doc:"Free text. null when it has none."`
-	Slug           *string    `json:"slug" doc:"The part of a URL that names it; made from the name when the sender gives none. null when no letter or digit is in the name."`
-	ParentID       *value.ID  `json:"parentId" doc:"The category above. null when it is at the top."`
+	SiteID         *value.ID  `json:"siteId" doc:"The site of the category. null for a global category, which every site shows."`
+	Name           string     `json:"name" doc:"The name shown in shops."`
+	Description    *string    `json:"description" doc:"Free text. null if none."`
+	Slug           *string    `json:"slug" doc:"The part of a URL that names it; derived from the name if the sender gives none. null if the name has no letter or digit."`
+	ParentID       *value.ID  `json:"parentId" doc:"The parent category. null at the top."`
 	IsActive       bool       `json:"isActive" doc:"Whether shops show it."`
-	Image          *string    `json:"image" doc:"The URL of its image. null when it has none."`
-	Order          int64      `json:"order" doc:"Its position among its siblings, the smallest first."`
+	Image          *string    `json:"image" doc:"The URL of its image. null if none."`
+	Order          int64      `json:"order" doc:"The position among its siblings, in ascending order."`
 	CreatedAt      value.Time `json:"createdAt"`
 	UpdatedAt      value.Time `json:"updatedAt"`
 }

@@ -9,7 +9,7 @@ import (
 )
 
 var customerKind = &definition{
-	kind: KindCustomer, plural: "customers",
+	kind: KindCustomer, plural: "customers", text: "The people and companies who order.",
 	columns: []string{
 		columnSite, "type", "isActive", "firstName", "lastName", "companyName", "email", "phone", "customerNumber",
 		"externalRef", "totalSpent", "ordersCount", "createdAt", "updatedAt",
@@ -39,29 +39,29 @@ var customerKind = &definition{
 type Customer struct {
 	ID                       value.ID       `json:"id"`
 	OrganizationID           value.ID       `json:"organizationId"`
-	SiteID                   *value.ID      `json:"siteId" doc:"The site at which it is a customer. null when it is of no site."`
-	CustomerNumber           *string        `json:"customerNumber" doc:"The organization's own number. null when it has none."`
-	ExternalRef              *string        `json:"externalRef" doc:"What another system calls it. null when there is none."`
+	SiteID                   *value.ID      `json:"siteId" doc:"The site of the customer. null if it belongs to no site."`
+	CustomerNumber           *string        `json:"customerNumber" doc:"The organization's own number. null if none."`
+	ExternalRef              *string        `json:"externalRef" doc:"The id in another system. null if none."`
 	Type                     CustomerType   `json:"type" doc:"Person or company; an open enumeration."`
-	FirstName                *string        `json:"firstName" doc:"The first name. null when it is not known."`
-	LastName                 *string        `json:"lastName" doc:"The last name. null when it is not known."`
-	CompanyName              *string        `json:"companyName" doc:"The company's name. null when it has none."`
-	Email                    *string        `json:"email" doc:"The e-mail address. null when it is not known."`
-	Phone                    *string        `json:"phone" doc:"The phone number, as text. null when it is not known."`
-	TaxNumber                *string        `json:"taxNumber" doc:"The VAT or tax number. null when it is not known."`
-	IsActive                 bool           `json:"isActive" doc:"Whether it may order."`
-	AcceptsMarketing         bool           `json:"acceptsMarketing" doc:"Whether it agreed to advertising."`
-	Locale                   *string        `json:"locale" doc:"The language that it prefers, such as de-DE. null when it is not known."`
-	Currency                 *Currency      `json:"currency" doc:"The currency that it prefers, an ISO 4217 code. null when it is not known."`
-	Addresses                []Address      `json:"addresses" doc:"Its postal addresses, at most 1,000. Empty when none is known."`
-	DefaultBillingAddressID  *value.ID      `json:"defaultBillingAddressId" doc:"The entry of addresses that invoices go to. null when there is none."`
-	DefaultShippingAddressID *value.ID      `json:"defaultShippingAddressId" doc:"The entry of addresses that goods go to. null when there is none."`
-	OrdersCount              int64          `json:"ordersCount" doc:"How many orders it placed, as the sender counts them."`
-	TotalSpent               value.Amount   `json:"totalSpent" doc:"What it spent, as the sender counts it, in the customer's currency."`
-	LastOrderAt              *value.Time    `json:"lastOrderAt" doc:"When it last placed an order. null before the first one."`
+	FirstName                *string        `json:"firstName" doc:"The first name. null if unknown."`
+	LastName                 *string        `json:"lastName" doc:"The last name. null if unknown."`
+	CompanyName              *string        `json:"companyName" doc:"The company's name. null if none."`
+	Email                    *string        `json:"email" doc:"The e-mail address. null if unknown."`
+	Phone                    *string        `json:"phone" doc:"The phone number, as text. null if unknown."`
+	TaxNumber                *string        `json:"taxNumber" doc:"The VAT or tax number. null if unknown."`
+	IsActive                 bool           `json:"isActive" doc:"Whether the customer may order."`
+	AcceptsMarketing         bool           `json:"acceptsMarketing" doc:"Whether the customer agreed to marketing."`
+	Locale                   *string        `json:"locale" doc:"The preferred language, such as de-DE. null if unknown."`
+	Currency                 *Currency      `json:"currency" doc:"The preferred currency, an ISO 4217 code. null if unknown."`
+	Addresses                []Address      `json:"addresses" doc:"The postal addresses, at most 1,000. Empty if none is known."`
+	DefaultBillingAddressID  *value.ID      `json:"defaultBillingAddressId" doc:"The entry of addresses for invoices. null if none."`
+	DefaultShippingAddressID *value.ID      `json:"defaultShippingAddressId" doc:"The entry of addresses for shipments. null if none."`
+	OrdersCount              int64          `json:"ordersCount" doc:"The number of orders, as the sender counts them."`
+	TotalSpent               value.Amount   `json:"totalSpent" doc:"The total spent, as the sender counts it, in the customer's currency."`
+	LastOrderAt              *value.Time    `json:"lastOrderAt" doc:"The time of the last order. null before the first."`
 	Tags                     []string       `json:"tags" doc:"The organization's own keywords, at most 250 of at most 255 characters."`
 	Notes                    *string        `json:"notes" doc:"The organization's notes. null when there are none."`
-	Metadata                 jsontext.Value `json:"metadata" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none."`
+	Metadata                 jsontext.Value `json:"metadata" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty if none."`
 	CreatedAt                value.Time     `json:"createdAt"`
 	UpdatedAt                value.Time     `json:"updatedAt"`
 }
@@ -69,20 +69,20 @@ type Customer struct {
 // Address is a postal address of a customer, an order or an invoice.
 type Address struct {
 	ID         value.ID `json:"id"`
-	Label      *string  `json:"label" doc:"What the customer calls it, such as Home. null when it has none."`
-	FirstName  *string  `json:"firstName" doc:"The recipient's first name. null when it is not known."`
-	LastName   *string  `json:"lastName" doc:"The recipient's last name. null when it is not known."`
-	Company    *string  `json:"company" doc:"The recipient's company. null when there is none."`
-	Line1      *string  `json:"line1" doc:"Street and number. null when it is not known."`
-	Line2      *string  `json:"line2" doc:"What is added to it, such as a floor. null when there is nothing."`
-	City       *string  `json:"city" doc:"The city. null when it is not known."`
-	State      *string  `json:"state" doc:"The state or province. null when there is none."`
-	PostalCode *string  `json:"postalCode" doc:"The postal code. null when there is none."`
-	Country    *Country `json:"country" doc:"The country, an ISO 3166-1 alpha-2 code. null when it is not known."`
-	Phone      *string  `json:"phone" doc:"The recipient's phone number. null when it is not known."`
+	Label      *string  `json:"label" doc:"The customer's name for it, such as Home. null if none."`
+	FirstName  *string  `json:"firstName" doc:"The recipient's first name. null if unknown."`
+	LastName   *string  `json:"lastName" doc:"The recipient's last name. null if unknown."`
+	Company    *string  `json:"company" doc:"The recipient's company. null if none."`
+	Line1      *string  `json:"line1" doc:"Street and number. null if unknown."`
+	Line2      *string  `json:"line2" doc:"A second line, such as the floor. null if none."`
+	City       *string  `json:"city" doc:"The city. null if unknown."`
+	State      *string  `json:"state" doc:"The state or province. null if none."`
+	PostalCode *string  `json:"postalCode" doc:"The postal code. null if none."`
+	Country    *Country `json:"country" doc:"The country, an ISO 3166-1 alpha-2 code. null if unknown."`
+	Phone      *string  `json:"phone" doc:"The recipient's phone number. null if unknown."`
 }
 
-// CustomerType tells a person from a company.
+// CustomerType distinguishes a person from a company.
 type CustomerType string
 
 // Values lists what the type accepts.

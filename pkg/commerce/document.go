@@ -27,7 +27,7 @@ func (s shape) position(name string) int {
 }
 
 // zero is a zero value of the field's type, or of what it points to; nil when
-// there is no such field.
+// the field does not exist.
 func (s shape) zero(name string) any {
 	i := s.position(name)
 	if i < 0 {

@@ -18,25 +18,25 @@ const APIVersion = "2026-11-01"
 // WebhookPayload is the body that is delivered, byte-identical on every
 // attempt.
 type WebhookPayload struct {
-	ID             value.ID    `json:"id" doc:"The event's id, the same on every attempt and for every endpoint: the header webhook-id."`
+	ID             value.ID    `json:"id" doc:"The event's id, the same for every attempt and endpoint: the header webhook-id."`
 	Type           string      `json:"type" doc:"A type of the catalogue, such as order.created; an open enumeration."`
-	APIVersion     string      `json:"apiVersion" doc:"The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one."`
-	Timestamp      value.Time  `json:"timestamp" doc:"When the change was stored; of one record it rises with every change."`
+	APIVersion     string      `json:"apiVersion" doc:"The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version."`
+	Timestamp      value.Time  `json:"timestamp" doc:"When the change was stored. It increases with every change of the record."`
 	OrganizationID value.ID    `json:"organizationId"`
-	SiteID         *value.ID   `json:"siteId" doc:"The site of the object. null when it is of no site."`
+	SiteID         *value.ID   `json:"siteId" doc:"The site of the object. null if it belongs to no site."`
 	Data           WebhookData `json:"data" doc:"What happened."`
 
 	// ObjectID is the id of the object; zero where it has none.
 	ObjectID value.ID `json:"-"`
 }
 
-// WebhookData is what a payload tells. Object is the GET shape at the time of
+// WebhookData is the data of a payload. Object is the GET shape at the time of
 // the event, on deletion the last known one. PreviousAttributes holds the
 // changed top-level fields with their old values; it is null on created and
 // deleted, and {} when only a product's sites changed.
 type WebhookData struct {
-	Object             jsontext.Value `json:"object" doc:"What GET answers for the object at the time of the event; on a deletion the last one known."`
-	PreviousAttributes jsontext.Value `json:"previousAttributes" nullable:"true" doc:"The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health."`
+	Object             jsontext.Value `json:"object" doc:"The object as GET answered it at the time of the event; for a deletion, its last state."`
+	PreviousAttributes jsontext.Value `json:"previousAttributes" nullable:"true" doc:"The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health."`
 }
 
 // Encode writes the payload; equal payloads give equal bytes.
@@ -217,12 +217,12 @@ func status(s states) string      { return s.status }
 func payment(s states) string     { return s.payment }
 func fulfillment(s states) string { return s.fulfillment }
 
-// becomes tells that a state became another.
+// becomes reports that a state became another.
 func becomes[S ~string](state func(states) string, to S) func(was, is states) bool {
 	return func(was, is states) bool { return state(is) == string(to) && state(was) != state(is) }
 }
 
-// enters tells that a state came into a set from outside it.
+// enters reports that a state came into a set from outside it.
 func enters[S ~string](state func(states) string, set ...S) func(was, is states) bool {
 	return func(was, is states) bool { return oneOf(state(is), set...) && !oneOf(state(was), set...) }
 }

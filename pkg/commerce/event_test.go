@@ -350,23 +350,6 @@ func TestABrokenDocumentIsAnErrorOfEvents(t *testing.T) {
 	}
 }
 
-func TestEventsComeInTheOrderOfTheCatalogue(t *testing.T) {
-	names := EventNames()
-	for _, d := range kinds {
-		last := -1
-		for _, e := range d.events {
-			at := slices.Index(names, e.name)
-			if at < 0 {
-				t.Errorf("%s is not in the catalogue", e.name)
-			}
-			if at <= last {
-				t.Errorf("%s is out of order", e.name)
-			}
-			last = at
-		}
-	}
-}
-
 func TestEveryTypeButTheTestIsOfAResourceAndAboutAKindOfObject(t *testing.T) {
 	about := map[string]string{}
 	for kind, types := range EventsByObject() {

@@ -18,7 +18,7 @@ const (
 	exampleChanged            = exampleStored + 2*60*60*1_000
 )
 
-// examplePayload makes the payload of an object that is no record.
+// examplePayload makes the payload of an object other than a record.
 func examplePayload(name string, object, previous jsontext.Value) WebhookPayload {
 	return WebhookPayload{
 		ID: value.DeriveID(eventNamespace, name), Type: name, APIVersion: APIVersion, Timestamp: exampleChanged, OrganizationID: exampleOrganization,

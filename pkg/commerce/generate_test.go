@@ -18,16 +18,13 @@ var (
 
 const testNow value.Time = 1_795_242_941_242 // 2026-11-21T06:35:41.242Z
 
-// exampleRecords and changesOfExamples are those of the catalogue, by kind and by event.
-var exampleRecords, changesOfExamples = func() (map[Kind]string, map[string]string) {
-	records, changes := map[Kind]string{}, map[string]string{}
+// exampleRecords are those of the catalogue, by kind.
+var exampleRecords = func() map[Kind]string {
+	records := map[Kind]string{}
 	for _, d := range kinds {
 		records[d.kind] = d.sample
-		for _, e := range d.events {
-			changes[e.name] = e.example
-		}
 	}
-	return records, changes
+	return records
 }()
 
 // put is a versionless put of a record's JSON.

@@ -14,7 +14,7 @@ import (
 const filterOverdue = "isOverdue"
 
 var invoiceKind = &definition{
-	kind: KindInvoice, plural: "invoices", months: true,
+	kind: KindInvoice, plural: "invoices", text: "Invoices and credit notes.", months: true,
 	columns: []string{
 		columnSite, "type", "status", "customerId", "orderId", "currency", "invoiceNumber", "customerName", "externalRef",
 		"total", "amountDue", "issuedAt", "dueAt", "createdAt", "updatedAt",
@@ -34,13 +34,14 @@ var invoiceKind = &definition{
 		{Name: "currency", Description: "ISO 4217 codes."},
 		{Name: "invoiceNumber", Description: "The invoice's number."},
 		{Name: "externalRef", Description: "The sender's reference."},
+		{Name: "total", Kind: lists.Amount, Column: "total", Description: "The total of the invoice, in its currency."},
 		{Name: "issuedAt", Description: "When the invoice was issued."},
 		{Name: "dueAt", Description: "When the invoice is due."},
 	},
 	where:       whereInvoice,
 	appendShape: appendInvoice,
 	events: append(lifecycle(KindInvoice, "An invoice",
-		"A field of an invoice changed; that it becomes overdue as time passes is no change.", `{"notes": "Thank you."}`),
+		"A field of an invoice changed. Becoming overdue is not a change.", `{"notes": "Thank you."}`),
 		recordEvent{
 			name: "invoice.issued", text: "An invoice was issued: it is new or was a draft, and is ISSUED, PARTIALLY_PAID or PAID.",
 			happened: func(was, is states) bool {
@@ -74,36 +75,36 @@ var invoiceKind = &definition{
 type Invoice struct {
 	ID                value.ID       `json:"id"`
 	OrganizationID    value.ID       `json:"organizationId"`
-	SiteID            *value.ID      `json:"siteId" doc:"The site of the sale. null when it is of no site."`
-	InvoiceNumber     *string        `json:"invoiceNumber" doc:"The number that people know it by. null for a draft."`
-	ExternalRef       *string        `json:"externalRef" doc:"What another system calls it. null when there is none."`
+	SiteID            *value.ID      `json:"siteId" doc:"The site of the sale. null if it belongs to no site."`
+	InvoiceNumber     *string        `json:"invoiceNumber" doc:"The invoice number. null for a draft."`
+	ExternalRef       *string        `json:"externalRef" doc:"The id in another system. null if none."`
 	Type              InvoiceType    `json:"type" doc:"Invoice or credit note; an open enumeration."`
-	RelatedInvoiceID  *value.ID      `json:"relatedInvoiceId" doc:"The invoice that a credit note corrects. null when there is none."`
+	RelatedInvoiceID  *value.ID      `json:"relatedInvoiceId" doc:"The invoice that a credit note corrects. null if none."`
 	Status            InvoiceStatus  `json:"status" doc:"The state of the invoice; an open enumeration."`
-	IsOverdue         bool           `json:"isOverdue" doc:"Whether dueAt has passed and something is due, at the time of the answer. Its change alone is no event and does not move updatedAt."`
-	OrderID           *value.ID      `json:"orderId" doc:"The order that it bills. null when there is none."`
-	CustomerID        *value.ID      `json:"customerId" doc:"The customer. null when it is not known."`
-	CustomerName      *string        `json:"customerName" doc:"The customer's name when it was issued. null when it is not known."`
-	CustomerEmail     *string        `json:"customerEmail" doc:"The customer's e-mail address when it was issued. null when it is not known."`
-	CustomerTaxNumber *string        `json:"customerTaxNumber" doc:"The customer's VAT or tax number when it was issued. null when it is not known."`
-	BillingAddress    *Address       `json:"billingAddress" doc:"Where the invoice goes. null when it is not known."`
-	Currency          Currency       `json:"currency" doc:"The currency of every amount of it, an ISO 4217 code."`
-	Lines             []InvoiceLine  `json:"lines" doc:"What is billed, at most 1,000 positions."`
-	TaxLines          []TaxLine      `json:"taxLines" doc:"The taxes over all positions, one entry for each tax."`
-	Subtotal          value.Amount   `json:"subtotal" doc:"The sum of the positions' subtotals, before discounts."`
+	IsOverdue         bool           `json:"isOverdue" doc:"Whether dueAt has passed and an amount is due, at the time of the answer. A change of this flag alone sends no event and leaves updatedAt as it is."`
+	OrderID           *value.ID      `json:"orderId" doc:"The order that it bills. null if none."`
+	CustomerID        *value.ID      `json:"customerId" doc:"The customer. null if unknown."`
+	CustomerName      *string        `json:"customerName" doc:"The customer's name at the time of issue. null if unknown."`
+	CustomerEmail     *string        `json:"customerEmail" doc:"The customer's e-mail address at the time of issue. null if unknown."`
+	CustomerTaxNumber *string        `json:"customerTaxNumber" doc:"The customer's VAT or tax number at the time of issue. null if unknown."`
+	BillingAddress    *Address       `json:"billingAddress" doc:"The billing address. null if unknown."`
+	Currency          Currency       `json:"currency" doc:"The currency of all amounts, an ISO 4217 code."`
+	Lines             []InvoiceLine  `json:"lines" doc:"The lines, at most 1,000."`
+	TaxLines          []TaxLine      `json:"taxLines" doc:"The taxes of all lines, one entry for each tax."`
+	Subtotal          value.Amount   `json:"subtotal" doc:"The sum of the lines' subtotals, before discounts."`
 	DiscountTotal     value.Amount   `json:"discountTotal" doc:"The sum of all discounts."`
 	TaxTotal          value.Amount   `json:"taxTotal" doc:"The sum of all taxes."`
-	Total             value.Amount   `json:"total" doc:"What is billed altogether."`
-	AmountPaid        value.Amount   `json:"amountPaid" doc:"What was paid so far."`
-	AmountDue         value.Amount   `json:"amountDue" doc:"What is still to be paid: total less amountPaid, never below 0 unless the sender says so."`
+	Total             value.Amount   `json:"total" doc:"The total billed, with taxes and discounts."`
+	AmountPaid        value.Amount   `json:"amountPaid" doc:"The amount paid so far."`
+	AmountDue         value.Amount   `json:"amountDue" doc:"The amount still due: total minus amountPaid, and at least 0 unless the sender gives a negative one."`
 	IssuedAt          *value.Time    `json:"issuedAt" doc:"When it was issued. null for a draft."`
-	SentAt            *value.Time    `json:"sentAt" doc:"When it was sent to the customer. null before."`
-	DueAt             *value.Time    `json:"dueAt" doc:"When it is to be paid. null when no time is set."`
-	PaidAt            *value.Time    `json:"paidAt" doc:"When it was paid in full. null before."`
-	VoidedAt          *value.Time    `json:"voidedAt" doc:"When it was voided. null when it was not."`
-	PDFURL            *string        `json:"pdfUrl" doc:"Where its PDF is. null when there is none."`
-	Notes             *string        `json:"notes" doc:"Text for the customer. null when there is none."`
-	Metadata          jsontext.Value `json:"metadata" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none."`
+	SentAt            *value.Time    `json:"sentAt" doc:"When it was sent to the customer. null until then."`
+	DueAt             *value.Time    `json:"dueAt" doc:"When payment is due. null if not set."`
+	PaidAt            *value.Time    `json:"paidAt" doc:"When it was paid in full. null until then."`
+	VoidedAt          *value.Time    `json:"voidedAt" doc:"When it was voided. null if it was not."`
+	PDFURL            *string        `json:"pdfUrl" doc:"The URL of the PDF. null if none."`
+	Notes             *string        `json:"notes" doc:"Text for the customer. null if none."`
+	Metadata          jsontext.Value `json:"metadata" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty if none."`
 	CreatedAt         value.Time     `json:"createdAt"`
 	UpdatedAt         value.Time     `json:"updatedAt"`
 }
@@ -111,20 +112,20 @@ type Invoice struct {
 // InvoiceLine is one position of an invoice. Its prices exclude tax.
 type InvoiceLine struct {
 	ID             value.ID      `json:"id"`
-	ProductID      *value.ID     `json:"productId" doc:"The product. null when it is none of the catalogue's."`
-	Description    string        `json:"description" doc:"What is billed."`
-	SKU            *string       `json:"sku" doc:"The product's SKU when it was billed. null when it had none."`
-	Quantity       value.Amount  `json:"quantity" doc:"How much is billed, in units. Of a credit note it may be negative."`
+	ProductID      *value.ID     `json:"productId" doc:"The product. null if it is not in the catalogue."`
+	Description    string        `json:"description" doc:"The text of the line."`
+	SKU            *string       `json:"sku" doc:"The product's SKU at the time of billing. null if none."`
+	Quantity       value.Amount  `json:"quantity" doc:"The billed quantity, in units. It may be negative in a credit note."`
 	Unit           Unit          `json:"unit" doc:"The unit of the quantity; an open enumeration."`
-	UnitPrice      value.Amount  `json:"unitPrice" doc:"The price of one unit, without tax. Of a credit note it may be negative."`
-	DiscountAmount *value.Amount `json:"discountAmount" doc:"The discount on the whole position. null when there is none."`
-	TaxRate        *value.Amount `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null when it is not known."`
-	TaxAmount      value.Amount  `json:"taxAmount" doc:"The tax on the position."`
+	UnitPrice      value.Amount  `json:"unitPrice" doc:"The price of one unit, without tax. It may be negative in a credit note."`
+	DiscountAmount *value.Amount `json:"discountAmount" doc:"The discount on the whole line. null if none."`
+	TaxRate        *value.Amount `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null if unknown."`
+	TaxAmount      value.Amount  `json:"taxAmount" doc:"The tax on the line."`
 	Subtotal       value.Amount  `json:"subtotal" doc:"quantity times unitPrice, before the discount."`
-	Total          value.Amount  `json:"total" doc:"What the position costs: the subtotal less the discount, and the tax."`
+	Total          value.Amount  `json:"total" doc:"The total of the line: subtotal minus discount, plus tax."`
 }
 
-// InvoiceType tells an invoice from a credit note.
+// InvoiceType distinguishes an invoice from a credit note.
 type InvoiceType string
 
 // The invoice types. invoiceRegular is the default.
@@ -142,7 +143,7 @@ func (t *InvoiceType) UnmarshalText(b []byte) error { return parseEnum(t, b) }
 // InvoiceStatus is the state of an invoice.
 type InvoiceStatus string
 
-// The invoice states that code tells apart.
+// The invoice states that code distinguishes.
 const (
 	invoiceDraft         InvoiceStatus = "DRAFT"
 	invoiceIssued        InvoiceStatus = "ISSUED"
@@ -243,8 +244,8 @@ func (in *invoiceInput) deriveTotals(d *draft) {
 	v.AmountDue = d.bounded("amountDue", in.AmountDue, max(0, v.Total-v.AmountPaid))
 }
 
-// whereInvoice filters by whether invoices are overdue, as overdue tells it of
-// a document.
+// whereInvoice filters by whether invoices are overdue, as overdue computes it
+// of a document.
 func whereInvoice(w *where) error {
 	if !w.Has(filterOverdue) {
 		return nil

@@ -35,11 +35,12 @@ var kinds = []*definition{
 // definition is everything that differs between kinds.
 type definition struct {
 	kind   Kind
-	plural string        // the name of the list: its path segment and the resource of its scope
+	plural string        // the name of the list: its path segment and the resource of its scope; words are joined by hyphens
+	text   string        // describes the records
 	events []recordEvent // created, updated and deleted first
 	sample string        // the example record of the catalogue of events
 	noSite noSite        // how visible a record of no site is
-	sites  bool          // a message gives the sites beside the record, as siteIds
+	sites  bool          // a message has the record's sites in siteIds
 	months bool          // the list grows with time and is kept in partitions of a month
 	// columns name the fields of the shape that the list can filter, search or
 	// sort by. Documents are stored with the positions of their columns: a new
@@ -123,6 +124,14 @@ func ParseKind(s string) (Kind, error) {
 // Plural is the name of the kind's list: its path segment and the resource
 // of its scope.
 func (k Kind) Plural() string { return k.known().plural }
+
+// Text describes the kind's records in a sentence.
+func (k Kind) Text() string { return k.known().text }
+
+// Words are the words of a kind's name or plural, such as inventory-levels.
+func Words(name string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
+}
 
 // Monthly reports whether the kind's list is kept in partitions of a month.
 func (k Kind) Monthly() bool { return k.known().months }

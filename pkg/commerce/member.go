@@ -22,7 +22,7 @@ const (
 )
 
 // Member is the type of what the path of names leads to in the kind's GET
-// shape, through lists; "" when there is no such member.
+// shape, through lists; "" when the member does not exist.
 func Member(kind Kind, path ...string) MemberType {
 	t := reflect.TypeOf(kind.known().record())
 	for i := 0; ; i++ {

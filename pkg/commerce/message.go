@@ -39,7 +39,7 @@ type Change struct {
 const Alone = -1
 
 // memberChange is a change as a message of many has it: the organization is
-// beside the records.
+// outside the records.
 type memberChange struct {
 	OrganizationID value.ID       `json:"-"`
 	Kind           Kind           `json:"kind"`
@@ -96,8 +96,6 @@ type Refusal struct {
 	// OrganizationID is the one that the message names, of a record that was
 	// refused before there was a change.
 	OrganizationID value.ID
-	// Signature is the Body's, by which it may be sent again; "" where it has none.
-	Signature string
 }
 
 // ParseMessage reads a message of one record or of many. It returns the
@@ -135,8 +133,8 @@ func Refuse(c Change, err error) Refusal {
 	return r
 }
 
-// About tells which record was refused, as far as it tells that itself: a zero
-// kind or id where it does not.
+// About returns the kind and id of a refused record, as far as its text has
+// them: a zero kind or id otherwise.
 func (r Refusal) About() (kind Kind, id value.ID) {
 	envelope, _ := splitObject(r.Body)
 	if list, many := envelope.get("records"); many && r.Position != Alone {
@@ -170,7 +168,7 @@ func (c Change) Message() []byte {
 	return body
 }
 
-// check checks the fields beside the record; Apply checks the record.
+// check checks the fields outside the record; Apply checks the record.
 func (c *Change) check() error {
 	switch {
 	case c.OrganizationID.IsZero():

@@ -9,7 +9,7 @@ import (
 )
 
 var orderKind = &definition{
-	kind: KindOrder, plural: "orders", months: true,
+	kind: KindOrder, plural: "orders", text: "Customers' orders, with payments, shipments and refunds.", months: true,
 	columns: []string{
 		columnSite, "status", "paymentStatus", "fulfillmentStatus", "customerId", "currency", "orderNumber",
 		"customerName", "customerEmail", "externalRef", "total", "placedAt", "createdAt", "updatedAt",
@@ -27,6 +27,7 @@ var orderKind = &definition{
 		{Name: "currency", Description: "ISO 4217 codes."},
 		{Name: "orderNumber", Description: "The order's number."},
 		{Name: "externalRef", Description: "The sender's reference."},
+		{Name: "total", Kind: lists.Amount, Column: "total", Description: "The total of the order, in its currency."},
 		{Name: "placedAt", Description: "When the order was placed."},
 	},
 	events: orderEvents,
@@ -46,43 +47,43 @@ var orderKind = &definition{
 type Order struct {
 	ID                value.ID          `json:"id"`
 	OrganizationID    value.ID          `json:"organizationId"`
-	SiteID            *value.ID         `json:"siteId" doc:"The site at which it was placed. null when it is of no site."`
-	OrderNumber       string            `json:"orderNumber" doc:"The number that people know it by."`
-	ExternalRef       *string           `json:"externalRef" doc:"What another system calls it. null when there is none."`
-	Source            OrderSource       `json:"source" doc:"Where it came from; an open enumeration."`
+	SiteID            *value.ID         `json:"siteId" doc:"The site of the order. null if it belongs to no site."`
+	OrderNumber       string            `json:"orderNumber" doc:"The order number."`
+	ExternalRef       *string           `json:"externalRef" doc:"The id in another system. null if none."`
+	Source            OrderSource       `json:"source" doc:"The sales channel; an open enumeration."`
 	Status            OrderStatus       `json:"status" doc:"The state of the order as a whole; an open enumeration."`
-	PaymentStatus     PaymentStatus     `json:"paymentStatus" doc:"The state of its money; an open enumeration."`
-	FulfillmentStatus FulfillmentStatus `json:"fulfillmentStatus" doc:"The state of its goods; an open enumeration."`
-	Currency          Currency          `json:"currency" doc:"The currency of every amount of it, an ISO 4217 code."`
+	PaymentStatus     PaymentStatus     `json:"paymentStatus" doc:"The state of the payments; an open enumeration."`
+	FulfillmentStatus FulfillmentStatus `json:"fulfillmentStatus" doc:"The state of the shipments; an open enumeration."`
+	Currency          Currency          `json:"currency" doc:"The currency of all amounts, an ISO 4217 code."`
 	CustomerID        *value.ID         `json:"customerId" doc:"The customer. null for a guest."`
-	CustomerName      *string           `json:"customerName" doc:"The customer's name when it was placed. null when it is not known."`
-	CustomerEmail     *string           `json:"customerEmail" doc:"The customer's e-mail address when it was placed. null when it is not known."`
-	BillingAddress    *Address          `json:"billingAddress" doc:"Where the invoice goes. null when it is not known."`
-	ShippingAddress   *Address          `json:"shippingAddress" doc:"Where the goods go. null when nothing is shipped or it is not known."`
-	Items             []OrderItem       `json:"items" doc:"What was ordered, at most 1,000 positions."`
-	TaxLines          []TaxLine         `json:"taxLines" doc:"The taxes over all positions, one entry for each tax."`
-	Payments          []Payment         `json:"payments" doc:"Its payments, those included that have not come yet."`
-	Shipments         []Shipment        `json:"shipments" doc:"Its parcels."`
-	Refunds           []Refund          `json:"refunds" doc:"Money that was given back."`
+	CustomerName      *string           `json:"customerName" doc:"The customer's name at the time of the order. null if unknown."`
+	CustomerEmail     *string           `json:"customerEmail" doc:"The customer's e-mail address at the time of the order. null if unknown."`
+	BillingAddress    *Address          `json:"billingAddress" doc:"The billing address. null if unknown."`
+	ShippingAddress   *Address          `json:"shippingAddress" doc:"The shipping address. null if nothing is shipped or it is unknown."`
+	Items             []OrderItem       `json:"items" doc:"The ordered items, at most 1,000."`
+	TaxLines          []TaxLine         `json:"taxLines" doc:"The taxes of all lines, one entry for each tax."`
+	Payments          []Payment         `json:"payments" doc:"The payments, pending ones included."`
+	Shipments         []Shipment        `json:"shipments" doc:"The shipments."`
+	Refunds           []Refund          `json:"refunds" doc:"The refunds."`
 	CouponCodes       []string          `json:"couponCodes" doc:"The coupons that were applied."`
 	PricesIncludeTax  bool              `json:"pricesIncludeTax" doc:"Whether unitPrice and the subtotals include tax."`
-	Subtotal          value.Amount      `json:"subtotal" doc:"The sum of the positions' subtotals, before discounts."`
+	Subtotal          value.Amount      `json:"subtotal" doc:"The sum of the lines' subtotals, before discounts."`
 	DiscountTotal     value.Amount      `json:"discountTotal" doc:"The sum of all discounts."`
-	ShippingTotal     value.Amount      `json:"shippingTotal" doc:"What shipping costs."`
+	ShippingTotal     value.Amount      `json:"shippingTotal" doc:"The price of shipping."`
 	TaxTotal          value.Amount      `json:"taxTotal" doc:"The sum of all taxes."`
-	Total             value.Amount      `json:"total" doc:"What the customer owes altogether."`
-	PaidTotal         value.Amount      `json:"paidTotal" doc:"What was paid so far."`
-	RefundedTotal     value.Amount      `json:"refundedTotal" doc:"What was given back so far."`
-	BalanceDue        value.Amount      `json:"balanceDue" doc:"What is still to be paid: total less paidTotal, never below 0."`
+	Total             value.Amount      `json:"total" doc:"The total of the order, with shipping, taxes and discounts."`
+	PaidTotal         value.Amount      `json:"paidTotal" doc:"The amount paid so far."`
+	RefundedTotal     value.Amount      `json:"refundedTotal" doc:"The amount refunded so far."`
+	BalanceDue        value.Amount      `json:"balanceDue" doc:"The amount still due: total minus paidTotal, at least 0."`
 	Notes             *string           `json:"notes" doc:"The organization's notes. null when there are none."`
-	CancelReason      *string           `json:"cancelReason" doc:"Why it was cancelled. null when it was not, or no reason is known."`
+	CancelReason      *string           `json:"cancelReason" doc:"The reason of the cancellation. null if it was not cancelled or no reason is known."`
 	Tags              []string          `json:"tags" doc:"The organization's own keywords, at most 250 of at most 255 characters."`
-	Metadata          jsontext.Value    `json:"metadata" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none."`
+	Metadata          jsontext.Value    `json:"metadata" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty if none."`
 	PlacedAt          value.Time        `json:"placedAt" doc:"When the customer placed it."`
-	PaidAt            *value.Time       `json:"paidAt" doc:"When it was paid in full. null before."`
-	FulfilledAt       *value.Time       `json:"fulfilledAt" doc:"When all of it was fulfilled. null before."`
-	CompletedAt       *value.Time       `json:"completedAt" doc:"When it was completed. null before."`
-	CancelledAt       *value.Time       `json:"cancelledAt" doc:"When it was cancelled. null when it was not."`
+	PaidAt            *value.Time       `json:"paidAt" doc:"When it was paid in full. null until then."`
+	FulfilledAt       *value.Time       `json:"fulfilledAt" doc:"When everything was fulfilled. null until then."`
+	CompletedAt       *value.Time       `json:"completedAt" doc:"When it was completed. null until then."`
+	CancelledAt       *value.Time       `json:"cancelledAt" doc:"When it was cancelled. null if it was not."`
 	CreatedAt         value.Time        `json:"createdAt"`
 	UpdatedAt         value.Time        `json:"updatedAt"`
 }
@@ -90,65 +91,65 @@ type Order struct {
 // OrderItem is one position of an order.
 type OrderItem struct {
 	ID                value.ID       `json:"id"`
-	ProductID         *value.ID      `json:"productId" doc:"The product. null when it is none of the catalogue's."`
-	SKU               *string        `json:"sku" doc:"The product's SKU when it was ordered. null when it had none."`
-	Name              string         `json:"name" doc:"The product's name when it was ordered."`
+	ProductID         *value.ID      `json:"productId" doc:"The product. null if it is not in the catalogue."`
+	SKU               *string        `json:"sku" doc:"The product's SKU at the time of the order. null if none."`
+	Name              string         `json:"name" doc:"The product's name at the time of the order."`
 	Unit              Unit           `json:"unit" doc:"The unit of the quantity; an open enumeration."`
-	Quantity          value.Amount   `json:"quantity" doc:"How much was ordered, in units."`
+	Quantity          value.Amount   `json:"quantity" doc:"The ordered quantity, in units."`
 	UnitPrice         value.Amount   `json:"unitPrice" doc:"The price of one unit."`
-	DiscountAmount    *value.Amount  `json:"discountAmount" doc:"The discount on the whole position. null when there is none."`
-	TaxRate           *value.Amount  `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null when it is not known."`
-	TaxAmount         value.Amount   `json:"taxAmount" doc:"The tax on the position."`
+	DiscountAmount    *value.Amount  `json:"discountAmount" doc:"The discount on the whole line. null if none."`
+	TaxRate           *value.Amount  `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null if unknown."`
+	TaxAmount         value.Amount   `json:"taxAmount" doc:"The tax on the line."`
 	Subtotal          value.Amount   `json:"subtotal" doc:"quantity times unitPrice, before the discount."`
-	Total             value.Amount   `json:"total" doc:"What the position costs: the subtotal less the discount, and the tax unless prices include it."`
-	FulfilledQuantity *value.Amount  `json:"fulfilledQuantity" doc:"How much of it was fulfilled, in units. null when it is not known."`
-	RefundedQuantity  *value.Amount  `json:"refundedQuantity" doc:"How much of it was given back, in units. null when it is not known."`
-	Attributes        jsontext.Value `json:"attributes" doc:"The organization's own fields, of any name and type. Empty when it has none."`
+	Total             value.Amount   `json:"total" doc:"The total of the item: subtotal minus discount, plus tax unless prices include tax."`
+	FulfilledQuantity *value.Amount  `json:"fulfilledQuantity" doc:"The fulfilled quantity, in units. null if unknown."`
+	RefundedQuantity  *value.Amount  `json:"refundedQuantity" doc:"The refunded quantity, in units. null if unknown."`
+	Attributes        jsontext.Value `json:"attributes" doc:"The organization's own fields, of any name and type. Empty if none."`
 }
 
 // TaxLine is one tax of an order or an invoice, over all positions.
 type TaxLine struct {
-	Name          *string       `json:"name" doc:"What the tax is called. null when it has no name."`
-	TaxRate       *value.Amount `json:"taxRate" doc:"Percent: 20 is 20%. null when it is not known."`
-	TaxableAmount *value.Amount `json:"taxableAmount" doc:"The amount that is taxed. null when it is not known."`
-	TaxAmount     *value.Amount `json:"taxAmount" doc:"The tax on it. null when it is not known."`
+	Name          *string       `json:"name" doc:"The name of the tax. null if none."`
+	TaxRate       *value.Amount `json:"taxRate" doc:"Percent: 20 is 20%. null if unknown."`
+	TaxableAmount *value.Amount `json:"taxableAmount" doc:"The taxable amount. null if unknown."`
+	TaxAmount     *value.Amount `json:"taxAmount" doc:"The tax on the item. null if unknown."`
 }
 
 // Payment is one payment of an order; paidAt is null until the money came.
 type Payment struct {
 	ID        value.ID      `json:"id"`
-	Method    *string       `json:"method" doc:"How it is paid, such as card. null when it is not known."`
-	Provider  *string       `json:"provider" doc:"Who handles it. null when it is not known."`
-	Reference *string       `json:"reference" doc:"What the provider calls it. null when there is none."`
-	Status    *string       `json:"status" doc:"The provider's own state. null when it is not known."`
-	Amount    *value.Amount `json:"amount" doc:"How much is paid. null when it is not known."`
-	PaidAt    *value.Time   `json:"paidAt" doc:"When the money came. null before."`
+	Method    *string       `json:"method" doc:"The payment method, such as card. null if unknown."`
+	Provider  *string       `json:"provider" doc:"The payment provider. null if unknown."`
+	Reference *string       `json:"reference" doc:"The provider's reference. null if none."`
+	Status    *string       `json:"status" doc:"The provider's status. null if unknown."`
+	Amount    *value.Amount `json:"amount" doc:"The amount. null if unknown."`
+	PaidAt    *value.Time   `json:"paidAt" doc:"When the payment was received. null until then."`
 }
 
 // Shipment is one parcel of an order.
 type Shipment struct {
 	ID             value.ID       `json:"id"`
-	Carrier        *string        `json:"carrier" doc:"Who carries it. null when it is not known."`
-	TrackingNumber *string        `json:"trackingNumber" doc:"The carrier's number. null when there is none."`
-	TrackingURL    *string        `json:"trackingUrl" doc:"Where the carrier shows its way. null when there is none."`
-	Items          []ItemQuantity `json:"items" doc:"What is in it."`
-	ShippedAt      *value.Time    `json:"shippedAt" doc:"When it was handed to the carrier. null before."`
-	DeliveredAt    *value.Time    `json:"deliveredAt" doc:"When it arrived. null before."`
+	Carrier        *string        `json:"carrier" doc:"The carrier. null if unknown."`
+	TrackingNumber *string        `json:"trackingNumber" doc:"The tracking number. null if none."`
+	TrackingURL    *string        `json:"trackingUrl" doc:"The carrier's tracking page. null if none."`
+	Items          []ItemQuantity `json:"items" doc:"The items in the shipment."`
+	ShippedAt      *value.Time    `json:"shippedAt" doc:"When it was handed to the carrier. null until then."`
+	DeliveredAt    *value.Time    `json:"deliveredAt" doc:"When it was delivered. null until then."`
 }
 
 // Refund is money given back for an order.
 type Refund struct {
 	ID         value.ID       `json:"id"`
-	Amount     *value.Amount  `json:"amount" doc:"How much was given back. null when it is not known."`
-	Reason     *string        `json:"reason" doc:"Why. null when it is not known."`
-	Items      []ItemQuantity `json:"items" doc:"What it was given back for. Empty when it is for the order as a whole."`
-	RefundedAt *value.Time    `json:"refundedAt" doc:"When the money was given back. null before."`
+	Amount     *value.Amount  `json:"amount" doc:"The refunded amount. null if unknown."`
+	Reason     *string        `json:"reason" doc:"The reason. null if unknown."`
+	Items      []ItemQuantity `json:"items" doc:"The refunded items. Empty if the refund is for the whole order."`
+	RefundedAt *value.Time    `json:"refundedAt" doc:"When the money was refunded. null until then."`
 }
 
 // ItemQuantity is a part of an order's item in a shipment or a refund.
 type ItemQuantity struct {
-	ItemID   *value.ID     `json:"itemId" doc:"The item of the order. null when it is not known."`
-	Quantity *value.Amount `json:"quantity" doc:"How much of it, in units. null when it is not known."`
+	ItemID   *value.ID     `json:"itemId" doc:"The item of the order. null if unknown."`
+	Quantity *value.Amount `json:"quantity" doc:"The quantity, in units. null if unknown."`
 }
 
 // orderInput is an order as a back office sends it.

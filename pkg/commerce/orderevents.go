@@ -46,7 +46,7 @@ func (FulfillmentStatus) Values() []string {
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *FulfillmentStatus) UnmarshalText(b []byte) error { return parseEnum(s, b) }
 
-// The states that code tells apart.
+// The states that code distinguishes.
 const (
 	orderDraft      OrderStatus = "DRAFT"
 	orderPending    OrderStatus = "PENDING"

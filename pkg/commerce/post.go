@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -18,17 +17,17 @@ type PostRecordsDto struct {
 
 // PostedRecord is one change of a [PostRecordsDto].
 type PostedRecord struct {
-	Kind    Kind           `json:"kind" doc:"What the record is: product, category, order, customer or invoice."`
-	Op      Op             `json:"op" doc:"put replaces the whole record: an absent field takes its default. delete removes it; its record needs no more than its id."`
+	Kind    Kind           `json:"kind" doc:"The kind of the record: product, category, order, customer or invoice."`
+	Op      Op             `json:"op" doc:"put replaces the whole record: an absent field takes its default. delete removes it and needs only the id."`
 	Record  jsontext.Value `json:"record" doc:"The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored."`
-	SiteIDs []value.ID     `json:"siteIds" required:"false" maxItems:"1000" doc:"The sites that show a product, of no other kind. Empty or null: every site. Absent: the sites stay as they are."`
-	Version *int64         `json:"version" required:"false" nullable:"false" minimum:"0" doc:"A number that rises with each change of the record, such as a row version. A lower one than the stored changes nothing. Absent: the last to arrive wins."`
+	SiteIDs []value.ID     `json:"siteIds" required:"false" maxItems:"1000" doc:"The sites that show the product; only for products. Empty or null: every site. Absent: the sites stay as they are."`
+	Version *int64         `json:"version" required:"false" nullable:"false" minimum:"0" doc:"A number that increases with each change of the record, such as a row version. A number lower than the stored one changes nothing. Absent: the last message wins."`
 	Silent  bool           `json:"silent" required:"false" doc:"Store and list the record without an event."`
 }
 
 // PostedMessage makes the message of many that brings the records of a
 // request's body, and counts them. Its organization is the request's. A record
-// whose kind, op, id or other member beside the record is wrong refuses the
+// whose kind, op, id or other member outside the record is wrong refuses the
 // request, by the path of each of them, such as records[3].kind; [Apply] checks
 // the rest of a record.
 func PostedMessage(organization value.ID, body []byte) (message []byte, count int, err error) {
@@ -59,7 +58,7 @@ func PostedMessage(organization value.ID, body []byte) (message []byte, count in
 	return []byte(`{"organizationId":` + string(own) + `,"records":` + text + `}`), len(records), nil
 }
 
-// checkPosted names what is wrong beside the records.
+// checkPosted names the faults outside the records.
 func checkPosted(organization value.ID, records members) error {
 	var details fault.Details
 	for i, m := range records {
@@ -70,7 +69,7 @@ func checkPosted(organization value.ID, records members) error {
 		if err == nil {
 			continue
 		}
-		name := memberName(i)
+		name := at("records", i)
 		f, is := fault.As(under(name, err))
 		if !is {
 			return err
@@ -85,9 +84,6 @@ func checkPosted(organization value.ID, records members) error {
 	}
 	return details.Err()
 }
-
-// memberName is the path of one of a message's records.
-func memberName(position int) string { return fmt.Sprintf("records[%d]", position) }
 
 // readMember reads one record of a message of many.
 func readMember(organization value.ID, raw jsontext.Value) (Change, error) {

@@ -15,7 +15,7 @@ const (
 )
 
 var productKind = &definition{
-	kind: KindProduct, plural: "products", noSite: noSiteShared, sites: true,
+	kind: KindProduct, plural: "products", text: "The catalogue: what shops sell.", noSite: noSiteShared, sites: true,
 	columns: []string{
 		columnSites, "categoryId", "brandId", "type", "isActive", "trackInventory", "name", "sku", "barcode", "tags",
 		"sellingPrice", "purchasePrice", "createdAt", "updatedAt",
@@ -70,26 +70,26 @@ func whereProduct(w *where) (err error) {
 type Product struct {
 	ID             value.ID       `json:"id"`
 	OrganizationID value.ID       `json:"organizationId"`
-	Name           string         `json:"name" doc:"The name that shops show."`
-	Description    *string        `json:"description" doc:"Free text. null when it has none."`
-	Type           ProductType    `json:"type" doc:"The nature of the product; an open enumeration."`
-	SKU            *string        `json:"sku" doc:"The stock keeping unit, the sender's own article code. null when it has none."`
-	Barcode        *string        `json:"barcode" doc:"The GTIN or another code, as text. null when it has none."`
-	CategoryID     *value.ID      `json:"categoryId" doc:"The category. null when it is in none; the category itself may arrive later."`
-	BrandID        *value.ID      `json:"brandId" doc:"The brand. null when it has none."`
-	Unit           Unit           `json:"unit" doc:"The unit in which quantities of it are counted; an open enumeration."`
-	Images         []string       `json:"images" doc:"URLs of its images, at most 100, the main one first. Empty when it has none."`
-	PurchasePrice  *value.Amount  `json:"purchasePrice" doc:"What one unit costs the organization, in the organization's own currency. null when it is not known."`
-	SellingPrice   *value.Amount  `json:"sellingPrice" doc:"What one unit sells for, in the organization's own currency. null when it has no price; 0 is free."`
-	TaxRate        *value.Amount  `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null when it is not known."`
+	Name           string         `json:"name" doc:"The name shown in shops."`
+	Description    *string        `json:"description" doc:"Free text. null if none."`
+	Type           ProductType    `json:"type" doc:"The type of the product; an open enumeration."`
+	SKU            *string        `json:"sku" doc:"The stock keeping unit, the sender's article code. null if none."`
+	Barcode        *string        `json:"barcode" doc:"The GTIN or another code, as text. null if none."`
+	CategoryID     *value.ID      `json:"categoryId" doc:"The category, which may arrive later. null if none."`
+	BrandID        *value.ID      `json:"brandId" doc:"The brand. null if none."`
+	Unit           Unit           `json:"unit" doc:"The unit of its quantities; an open enumeration."`
+	Images         []string       `json:"images" doc:"URLs of its images, at most 100, the main one first. Empty if none."`
+	PurchasePrice  *value.Amount  `json:"purchasePrice" doc:"The cost of one unit, in the organization's own currency. null if unknown."`
+	SellingPrice   *value.Amount  `json:"sellingPrice" doc:"The selling price of one unit, in the organization's own currency. null if it has no price; 0 is free."`
+	TaxRate        *value.Amount  `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null if unknown."`
 	IsActive       bool           `json:"isActive" doc:"Whether it is on sale."`
 	TrackInventory bool           `json:"trackInventory" doc:"Whether its stock is tracked."`
-	MinStockLevel  *value.Amount  `json:"minStockLevel" doc:"The stock, in units, that should not be gone below. null when there is no such bound."`
-	MaxStockLevel  *value.Amount  `json:"maxStockLevel" doc:"The stock, in units, that should not be exceeded. null when there is no such bound."`
-	ReorderPoint   *value.Amount  `json:"reorderPoint" doc:"The stock, in units, at which it is to be ordered again. null when there is no such point."`
-	IsPerishable   bool           `json:"isPerishable" doc:"Whether it spoils."`
-	ShelfLifeDays  *value.Amount  `json:"shelfLifeDays" doc:"How many days it keeps. null when it is not known."`
-	Attributes     jsontext.Value `json:"attributes" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none."`
+	MinStockLevel  *value.Amount  `json:"minStockLevel" doc:"Minimum stock, in units. null if none."`
+	MaxStockLevel  *value.Amount  `json:"maxStockLevel" doc:"Maximum stock, in units. null if none."`
+	ReorderPoint   *value.Amount  `json:"reorderPoint" doc:"The stock, in units, at which to reorder. null if none."`
+	IsPerishable   bool           `json:"isPerishable" doc:"Whether the product is perishable."`
+	ShelfLifeDays  *value.Amount  `json:"shelfLifeDays" doc:"The shelf life in days. null if unknown."`
+	Attributes     jsontext.Value `json:"attributes" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty if none."`
 	Tags           []string       `json:"tags" doc:"The organization's own keywords, at most 250 of at most 255 characters."`
 	CreatedAt      value.Time     `json:"createdAt"`
 	UpdatedAt      value.Time     `json:"updatedAt"`
@@ -98,7 +98,7 @@ type Product struct {
 // ProductType is the nature of a product.
 type ProductType string
 
-// The product types that code tells apart.
+// The product types that code distinguishes.
 const (
 	ProductPhysical ProductType = "PHYSICAL"
 	ProductDigital  ProductType = "DIGITAL"

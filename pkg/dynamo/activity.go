@@ -17,29 +17,33 @@ import (
 const (
 	attrActive    = "active"
 	activityLease = 30 * time.Second
-	// maxActivities bounds the organizations that a writer remembers.
-	maxActivities = 10_000
+	// maxOrganizations bounds the organizations that a process remembers.
+	maxOrganizations = 10_000
 )
 
-// activities are the times that this writer knows to be stored.
-type activities struct {
+// organizations remembers a time for each organization. It is safe for
+// concurrent use.
+type organizations struct {
 	mu    sync.Mutex
-	until map[value.ID]value.Time
+	times map[value.ID]value.Time
 }
 
-func (a *activities) get(org value.ID) value.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.until[org]
+func newOrganizations() *organizations { return &organizations{times: map[value.ID]value.Time{}} }
+
+// get returns 0 for an organization that is not remembered.
+func (o *organizations) get(org value.ID) value.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.times[org]
 }
 
-func (a *activities) set(org value.ID, until value.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.until) >= maxActivities {
-		clear(a.until)
+func (o *organizations) set(org value.ID, at value.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.times) >= maxOrganizations {
+		clear(o.times)
 	}
-	a.until[org] = until
+	o.times[org] = at
 }
 
 // Activity reads until when an organization is active, eventually consistent; 0

@@ -3,10 +3,10 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
+	"maps"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -15,31 +15,22 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Attributes of an API key besides its doc. The time of the last use is apart
-// from the doc, so that writing it never touches what a revocation wrote.
-const (
-	attrUsed    = "usedAt"
-	attrRevoked = "revoked"
-)
-
 // CreateKey stores a new key of an application with its credential, and the
 // answer that shows it, if one is kept. It is a fault not_found when the
 // application is gone, and limit_reached when it has [account.MaxActiveKeys] keys
 // that are neither revoked nor expired.
 func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error {
-	it := apiKeyKey(org, k.ApplicationID, k.ID).newItem(typeKey)
-	var err error
-	if it[attrDoc], err = encodeDoc(k); err != nil {
+	it, err := docItem(apiKeyKey(org, k.ApplicationID, k.ID), typeKey, k)
+	if err != nil {
 		return err
 	}
 	expires := value.Time(0)
 	if credential.ExpiresAt != nil {
 		expires = *credential.ExpiresAt
 	}
-	activate := named(t.update(applicationKey(org, k.ApplicationID),
-		"SET #keys.#id = :expires ADD itemVersion :one", "attribute_exists(PK) AND size(#keys) < :max",
-		item{":expires": num(expires), ":one": num(1), ":max": num(account.MaxActiveKeys)},
-	), map[string]string{"#keys": attrKeys, "#id": credential.KeyText})
+	activate := t.update(applicationKey(org, k.ApplicationID),
+		"SET #keys.#"+credential.KeyText+" = :expires ADD itemVersion :one", "attribute_exists(PK) AND size(#keys) < :max",
+		item{":expires": num(expires), ":one": num(1), ":max": num(account.MaxActiveKeys)})
 	writes := []write{activate, t.put(it, ifAbsent, nil), t.put(encodeCredential(credential), ifAbsent, nil)}
 	return changing(ctx, "application", func() (done bool, err error) {
 		refused, err := t.transact(ctx, "create an API key", t.withAnswers(writes, kept)...)
@@ -60,42 +51,28 @@ func (t *AccountStore) dropExpiredKeys(ctx context.Context, org, application val
 	if it == nil {
 		return fault.Missing("application")
 	}
-	active, now := activeKeys(it), t.now().UnixMilli()
-	names, expression, dropped := map[string]string{"#keys": attrKeys}, "", 0
-	for textID, expires := range active {
-		if expires == 0 || expires > now {
-			continue
-		}
-		name := "#k" + strconv.Itoa(dropped)
-		names[name] = textID
-		expression += ", #keys." + name
-		dropped++
+	stored, err := decode[applicationItem](it)
+	if err != nil {
+		return err
 	}
+	now := t.now().UnixMilli()
+	active := maps.Clone(stored.Keys)
+	maps.DeleteFunc(active, func(_ string, expires int64) bool { return expires != 0 && expires <= now })
 	switch {
-	case dropped == 0 && len(active) >= account.MaxActiveKeys:
+	case len(active) >= account.MaxActiveKeys:
 		return fault.New(fault.Conflict, fault.CodeLimitReached,
 			"an application can have %d active API keys: revoke one first", account.MaxActiveKeys)
-	case dropped == 0:
+	case len(active) == len(stored.Keys):
 		return nil // one was revoked meanwhile
 	}
-	refused, err := t.transact(ctx, "drop expired keys", named(
-		t.update(applicationKey(org, application), "REMOVE "+expression[2:]+" ADD itemVersion :one", ifExists, item{":one": num(1)}), names))
-	if len(refused) > 0 {
-		return fault.Missing("application")
+	keys, err := attributevalue.Marshal(active)
+	if err != nil {
+		return fmt.Errorf("encode active keys: %w", err)
 	}
+	_, err = t.transact(ctx, "drop expired keys", t.update(applicationKey(org, application),
+		"SET #keys = :keys ADD itemVersion :one", "itemVersion = :read",
+		item{":keys": keys, ":one": num(1), ":read": num(stored.Version)}))
 	return err
-}
-
-// activeKeys reads the text ids of an application's keys that are not
-// revoked, with when each expires (ms, 0: never).
-func activeKeys(application item) map[string]int64 {
-	active := map[string]int64{}
-	if m, ok := application[attrKeys].(*types.AttributeValueMemberM); ok {
-		for textID := range m.Value {
-			active[textID] = getNumber(m.Value, textID)
-		}
-	}
-	return active
 }
 
 // Keys reads every key of the application, in the order of their ids.
@@ -110,9 +87,11 @@ func (t *AccountStore) Keys(ctx context.Context, org, application value.ID) ([]a
 	})
 }
 
+// decodeKey reads an API key. The time of its last use is outside the doc, so that
+// writing it never touches what a revocation wrote.
 func decodeKey(it item) (*account.APIKey, error) {
 	k, err := decodeDoc[account.APIKey](it)
-	if used := getTime(it, attrUsed); err == nil && used != 0 {
+	if used := getTime(it, "usedAt"); err == nil && used != 0 {
 		k.LastUsedAt = &used
 	}
 	return k, err
@@ -135,8 +114,7 @@ func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value
 			return false, err
 		}
 		refused, err := t.transact(ctx, "revoke an API key",
-			named(t.update(applicationKey(org, application), "REMOVE #keys.#id ADD itemVersion :one", ifExists, item{":one": num(1)}),
-				map[string]string{"#keys": attrKeys, "#id": k.TextID()}),
+			t.update(applicationKey(org, application), "REMOVE #keys.#"+k.TextID()+" ADD itemVersion :one", ifExists, item{":one": num(1)}),
 			t.update(apiKeyKey(org, application, id), "SET doc = :doc, revoked = :true",
 				"attribute_exists(PK) AND attribute_not_exists(revoked)", item{":doc": doc, ":true": boolean(true)}),
 			t.update(credentialKey(k.TextID()), "SET revoked = :true", ifExists, item{":true": boolean(true)}))
@@ -150,8 +128,8 @@ func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value
 }
 
 // TouchKey writes that the credential's key was used, unless a use less than the
-// interval ago is written already, and then has the credential tell it, so that
-// those who read the credential need not try. A key that is gone is no error.
+// interval ago is written already, and then has the credential say so, so that
+// those who read the credential need not try. A deleted key is not an error.
 func (t *AccountStore) TouchKey(ctx context.Context, c *account.Credential, interval time.Duration) error {
 	now := value.TimeOf(t.now())
 	_, _, err := t.updateItem(ctx, "write a key's last use", t.update(apiKeyKey(c.OrganizationID, c.ApplicationID, c.KeyID), "SET usedAt = :now",
@@ -165,66 +143,52 @@ func (t *AccountStore) TouchKey(ctx context.Context, c *account.Credential, inte
 	return err
 }
 
-// Attributes of a credential.
-const (
-	attrHash         = "hash"
-	attrOrganization = "org"
-	attrKeyID        = "keyId"
-	attrScopes       = "scopes"
-	attrKeyExpires   = "keyExpiresAt"
-)
+// credentialItem is a credential as it is stored.
+type credentialItem struct {
+	Hash           []byte      `dynamodbav:"hash"`
+	OrganizationID idText      `dynamodbav:"org"`
+	ApplicationID  idText      `dynamodbav:"applicationId"`
+	KeyID          idText      `dynamodbav:"keyId"`
+	Scopes         []string    `dynamodbav:"scopes"`
+	SiteIDs        []idText    `dynamodbav:"sites,omitempty"`
+	ExpiresAt      *value.Time `dynamodbav:"keyExpiresAt,omitempty"`
+	Revoked        bool        `dynamodbav:"revoked,omitempty"`
+	UsedAt         value.Time  `dynamodbav:"usedAt,omitempty"`
+}
 
 func encodeCredential(c account.Credential) item {
-	it := credentialKey(c.KeyText).newItem(typeCredential)
-	it[attrHash] = binary(c.Hash[:])
-	it[attrOrganization], it[attrApplication], it[attrKeyID] = str(c.OrganizationID.String()), str(c.ApplicationID.String()), str(c.KeyID.String())
-	it[attrScopes] = str(strings.Join(c.Scopes, " "))
-	if c.SiteIDs != nil {
-		sites := make([]string, len(c.SiteIDs))
-		for i, site := range c.SiteIDs {
-			sites[i] = site.String()
-		}
-		it[attrSites] = str(strings.Join(sites, " "))
+	stored := credentialItem{
+		Hash: c.Hash[:], OrganizationID: idText(c.OrganizationID), ApplicationID: idText(c.ApplicationID), KeyID: idText(c.KeyID),
+		Scopes: c.Scopes, ExpiresAt: c.ExpiresAt,
 	}
-	if c.ExpiresAt != nil {
-		it[attrKeyExpires] = num(*c.ExpiresAt)
+	for _, site := range c.SiteIDs {
+		stored.SiteIDs = append(stored.SiteIDs, idText(site))
 	}
-	return it
+	return encode(credentialKey(c.KeyText), typeCredential, stored)
 }
 
 func decodeCredential(textID string, it item) (*account.Credential, error) {
+	stored, err := decode[credentialItem](it)
+	if err != nil {
+		return nil, err
+	}
 	c := &account.Credential{
-		KeyText: textID, Scopes: strings.Fields(getString(it, attrScopes)), Revoked: getBool(it, attrRevoked),
-		LastUsedAt: getTime(it, attrUsed),
+		KeyText: textID, OrganizationID: value.ID(stored.OrganizationID), ApplicationID: value.ID(stored.ApplicationID), KeyID: value.ID(stored.KeyID),
+		Scopes: stored.Scopes, ExpiresAt: stored.ExpiresAt, Revoked: stored.Revoked, LastUsedAt: stored.UsedAt,
 	}
-	if n := copy(c.Hash[:], getBinary(it, attrHash)); n != len(c.Hash) {
-		return nil, fmt.Errorf("decode credential %s: a hash of %d bytes", textID, n)
+	if copy(c.Hash[:], stored.Hash) != len(c.Hash) || c.OrganizationID.IsZero() {
+		return nil, fmt.Errorf("decode credential %s: a hash of %d bytes, organization %s", textID, len(stored.Hash), c.OrganizationID)
 	}
-	for name, id := range map[string]*value.ID{
-		attrOrganization: &c.OrganizationID, attrApplication: &c.ApplicationID, attrKeyID: &c.KeyID,
-	} {
-		var err error
-		if *id, err = value.ParseID(getString(it, name)); err != nil {
-			return nil, fmt.Errorf("decode credential %s: %s: %w", textID, name, err)
-		}
-	}
-	for _, text := range strings.Fields(getString(it, attrSites)) {
-		site, err := value.ParseID(text)
-		if err != nil {
-			return nil, fmt.Errorf("decode credential %s: site: %w", textID, err)
-		}
-		c.SiteIDs = append(c.SiteIDs, site)
-	}
-	if expires := getTime(it, attrKeyExpires); expires != 0 {
-		c.ExpiresAt = &expires
+	for _, site := range stored.SiteIDs {
+		c.SiteIDs = append(c.SiteIDs, value.ID(site))
 	}
 	return c, nil
 }
 
 // Credential reads what a presented key is checked against, by the 8
 // characters that name it, and the application it belongs to. Both are read
-// by primary key, strongly consistent. The credential is nil when there is no
-// such key, the application when it was deleted.
+// by primary key, strongly consistent. The credential is nil when the key
+// does not exist, the application when it was deleted.
 func (t *AccountStore) Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error) {
 	it, err := t.get(ctx, credentialKey(textID))
 	if err != nil || it == nil {

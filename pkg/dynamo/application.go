@@ -3,9 +3,6 @@ package dynamo
 import (
 	"context"
 	"slices"
-	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
@@ -14,27 +11,24 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Attributes of an application, besides its doc: attrItemVersion rises with
-// every write to the item, attrSecretHash is the SHA-256 of the client
-// secret, and attrKeys maps the text id of each key that is not revoked to
-// when it expires (ms, 0: never). The map is what the limit of active keys
-// counts: a condition can see it exactly. attrPreviousHash and
-// attrPreviousUntil are those of the secret before a rotation, and
-// attrTokenScopes what tokens may do, absent for the read scopes in applications of
-// earlier versions.
-//
-// The organization's counter holds attrApplications and attrEndpoints. Both
-// change only in the transaction that makes or removes what they count.
+// applicationItem has the attributes of an application's item other than its doc.
+type applicationItem struct {
+	Version       int64      `dynamodbav:"itemVersion"` // rises with every write to the item
+	TokenScopes   []string   `dynamodbav:"tokenScopes"`
+	SecretHash    []byte     `dynamodbav:"secretHash"`             // the SHA-256 of the client secret
+	PreviousHash  []byte     `dynamodbav:"previousHash,omitempty"` // of the secret before a rotation
+	PreviousUntil value.Time `dynamodbav:"previousUntil,omitempty"`
+	// Keys maps the text id of each key that is not revoked to when it expires (ms,
+	// 0: never). The limit of active keys counts them: a condition can see the map
+	// exactly.
+	Keys map[string]int64 `dynamodbav:"keys"`
+}
+
+// The organization's counter holds applications and endpoints. Both change only
+// in the transaction that makes or removes what they count.
 const (
-	attrItemVersion   = "itemVersion"
-	attrSecretHash    = "secretHash"
-	attrPreviousHash  = "previousHash"
-	attrPreviousUntil = "previousUntil"
-	attrTokenScopes   = "tokenScopes"
-	attrKeys          = "keys"
-	attrApplications  = "applications"
-	attrEndpoints     = "endpoints"
-	attrApplication   = "applicationId"
+	attrItemVersion = "itemVersion"
+	attrApplication = "applicationId"
 )
 
 // CreateApplication stores a new application of the organization, what its tokens
@@ -42,13 +36,13 @@ const (
 // that shows it, if one is kept. A fault limit_reached means that there are [account.MaxApplications] already.
 func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error {
 	hash := account.HashSecret(app.ClientSecret)
-	it := applicationKey(org, app.ID).newItem(typeApplication)
+	it := encode(applicationKey(org, app.ID), typeApplication, applicationItem{
+		Version: 1, TokenScopes: tokenScopes, SecretHash: hash[:], Keys: map[string]int64{},
+	})
 	var err error
 	if it[attrDoc], err = encodeDoc(app.Masked()); err != nil {
 		return err
 	}
-	it[attrSecretHash], it[attrItemVersion], it[attrKeys] = binary(hash[:]), num(1), &types.AttributeValueMemberM{Value: item{}}
-	it[attrTokenScopes] = str(strings.Join(tokenScopes, " "))
 	writes := []write{
 		t.put(it, ifAbsent, nil),
 		t.update(countKey(org), "SET t = :type ADD applications :one", "attribute_not_exists(applications) OR applications < :max",
@@ -86,21 +80,14 @@ func (t *AccountStore) Applications(ctx context.Context, org value.ID) ([]accoun
 // then, or nil when there is none. Change may be called again, with a fresher
 // application; an error of its own ends the attempt.
 func (t *AccountStore) ChangeApplication(ctx context.Context, org, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error) {
-	var app *account.Application
-	found, err := changeItem(ctx, t.db, "application", applicationKey(org, id), decodeDoc[account.Application],
-		func(stored *account.Application, it item) ([]write, error) {
-			app = stored
-			if changed, err := change(app); err != nil || !changed {
-				return nil, err
-			}
-			doc, err := encodeDoc(app.Masked())
-			return []write{t.update(applicationKey(org, id), "SET doc = :doc ADD itemVersion :one", "itemVersion = :read",
-				item{":doc": doc, ":one": num(1), ":read": it[attrItemVersion]})}, err
-		})
-	if !found {
+	c, err := t.changeClient(ctx, org, id, func(c *account.Client) (bool, []*idempotency.Kept, error) {
+		changed, err := change(c.Application)
+		return changed, nil, err
+	})
+	if c == nil {
 		return nil, err
 	}
-	return app, nil
+	return c.Application, nil
 }
 
 // DeleteApplication deletes the application, its endpoints and the
@@ -137,7 +124,11 @@ func (t *AccountStore) deletion(ctx context.Context, org value.ID, app *account.
 	for _, e := range endpoints {
 		writes = append(writes, t.deletionMark(org, e, "", nil))
 	}
-	for textID := range activeKeys(it) {
+	stored, err := decode[applicationItem](it)
+	if err != nil {
+		return nil, err
+	}
+	for textID := range stored.Keys {
 		writes = append(writes, t.remove(credentialKey(textID), "", nil))
 	}
 	return append(writes, t.update(countKey(org), "ADD applications :app, endpoints :endpoints", "",

@@ -1,9 +1,12 @@
 package dynamo
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
 
@@ -15,13 +18,28 @@ type item = map[string]types.AttributeValue
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-func num[N int | int64 | value.Time](n N) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(n), 10)}
+func num[N int | int64 | uint64 | value.Time](n N) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d", n)}
 }
 
 func boolean(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }
 
-func binary(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
+// binary also takes nil, which the SDK would send as no value.
+func binary(b []byte) types.AttributeValue {
+	if b == nil {
+		b = []byte{}
+	}
+	return &types.AttributeValueMemberB{Value: b}
+}
+
+// texts is a list of texts.
+func texts(list []string) types.AttributeValue {
+	values := make([]types.AttributeValue, len(list))
+	for i, text := range list {
+		values[i] = str(text)
+	}
+	return &types.AttributeValueMemberL{Value: values}
+}
 
 // expiry is the time to live of an item, in the seconds that the table wants.
 func expiry(at value.Time) types.AttributeValue { return num(at.Std().Unix()) }
@@ -33,17 +51,27 @@ func getString(it item, name string) string {
 	return ""
 }
 
-func getNumber(it item, name string) int64 {
-	if v, ok := it[name].(*types.AttributeValueMemberN); ok {
-		n, err := strconv.ParseInt(v.Value, 10, 64)
-		if err == nil {
-			return n
-		}
-	}
-	return 0
-}
+// getNumber reads a whole number; 0 where it is absent.
+func getNumber(it item, name string) int64 { return int64(getUnsigned(it, name)) } //nolint:gosec // two's complement
 
 func getTime(it item, name string) value.Time { return value.Time(getNumber(it, name)) }
+
+// getUnsigned is getNumber for numbers of 64 bits without a sign; of a negative
+// one it returns the two's complement.
+func getUnsigned(it item, name string) uint64 {
+	v, ok := it[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
+		return uint64(n) //nolint:gosec // as said
+	}
+	n, err := strconv.ParseUint(v.Value, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 func getBool(it item, name string) bool {
 	v, ok := it[name].(*types.AttributeValueMemberBOOL)
@@ -57,9 +85,55 @@ func getBinary(it item, name string) []byte {
 	return nil
 }
 
+// encode makes an item of the type under the key, with the fields of a struct by
+// their tags.
+func encode(k key, itemType string, fields any) item {
+	it, err := attributevalue.MarshalMap(fields)
+	if err != nil {
+		panic(err) // the structs of this package have fields of types that can be encoded
+	}
+	maps.Copy(it, k.newItem(itemType))
+	return it
+}
+
+// decode reads the fields of a struct by their tags; an absent attribute leaves
+// its field zero.
+func decode[T any](it item) (v T, err error) {
+	if err = attributevalue.UnmarshalMap(it, &v); err != nil {
+		err = fmt.Errorf("decode the %T %s: %w", v, keyOf(it), err)
+	}
+	return v, err
+}
+
+// idText is an id that is stored as its text.
+type idText value.ID
+
+// MarshalDynamoDBAttributeValue writes the id's text.
+func (id idText) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return str(value.ID(id).String()), nil
+}
+
+// UnmarshalDynamoDBAttributeValue reads the id's text.
+func (id *idText) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error {
+	text, ok := v.(*types.AttributeValueMemberS)
+	if !ok {
+		return errors.New("an id that is not text")
+	}
+	parsed, err := value.ParseID(text.Value)
+	*id = idText(parsed)
+	return err
+}
+
+// docItem makes an item of the type under the key that holds a value as JSON.
+func docItem(k key, itemType string, v any) (item, error) {
+	it, err := k.newItem(itemType), error(nil)
+	it[attrDoc], err = encodeDoc(v)
+	return it, err
+}
+
 // encodeDoc makes the attribute that holds a value as JSON.
-func encodeDoc(v any, options ...json.Options) (types.AttributeValue, error) {
-	doc, err := json.Marshal(v, options...)
+func encodeDoc(v any) (types.AttributeValue, error) {
+	doc, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		return nil, fmt.Errorf("encode a %T: %w", v, err)
 	}
@@ -73,7 +147,7 @@ func decodeDoc[T any](it item) (*T, error) {
 	}
 	v := new(T)
 	if err := json.Unmarshal([]byte(getString(it, attrDoc)), v); err != nil {
-		return nil, fmt.Errorf("decode the %T %s of %s: %w", *v, getString(it, attrSK), getString(it, attrPK), err)
+		return nil, fmt.Errorf("decode the %T %s: %w", *v, keyOf(it), err)
 	}
 	return v, nil
 }

@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,6 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/chart"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -44,8 +44,6 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 
 	_, err = table.PublishSigningKeys(ctx, apptoken.Published{})
 	must(err)
-
-	must(dynamo.PutSenderKeys(ctx, table, org, func(*sender.Keys) *sender.Keys { return &sender.Keys{OrganizationID: org} }))
 
 	e, gone := s.Endpoint(t, "*"), s.Endpoint(t, "*")
 	must(table.CreateRecovery(ctx, makeRecovery(e), now))
@@ -99,10 +97,6 @@ func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
 	client, name := dynamotest.Client(t)
 	table := dynamo.New(client, name, time.Now)
 	fillTable(t, table)
-	s := servicetest.OnTable(t, table, value.NewID())
-	written, former := value.NewID(), value.NewID()
-	s.Count(t, written, value.TimeOf(time.Now()), webhook.Attempt{})
-	storeAsFormer(t, client, name, written, former)
 	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +113,7 @@ func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
 	for _, it := range out.Items {
 		var form chart.Form
 		for _, f := range chart.Forms() {
-			if chart.Matches(f.PK, text(it, "PK")) && chart.Matches(f.SK, text(it, "SK")) {
+			if matches(f.PK, text(it, "PK")) && matches(f.SK, text(it, "SK")) {
 				form = f
 				break
 			}
@@ -136,7 +130,7 @@ func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
 		s.item = true
 		if pk := text(it, "GSI1PK"); pk != "" {
 			s.indexed = true
-			if !chart.Matches(form.GSI1PK, pk) || !chart.Matches(form.GSI1SK, text(it, "GSI1SK")) {
+			if !matches(form.GSI1PK, pk) || !matches(form.GSI1SK, text(it, "GSI1SK")) {
 				t.Errorf("%s: GSI1 has %s %s, want %s %s", form.Item, pk, text(it, "GSI1SK"), form.GSI1PK, form.GSI1SK)
 			}
 		}
@@ -158,4 +152,19 @@ func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
 			t.Errorf("the chart lacks the item type %s", m[1])
 		}
 	}
+}
+
+// matches reports whether a key has one of a pattern's alternatives.
+func matches(pattern, key string) bool {
+	for one := range strings.SplitSeq(pattern, "|") {
+		want, got := strings.Split(one, "#"), strings.Split(key, "#")
+		same := len(want) == len(got)
+		for i := 0; same && i < len(want); i++ {
+			same = want[i] == got[i] || strings.HasPrefix(want[i], "{") && got[i] != ""
+		}
+		if same {
+			return true
+		}
+	}
+	return false
 }

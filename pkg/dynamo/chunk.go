@@ -30,10 +30,10 @@ func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c 
 		return false, err
 	}
 	it := chunkKey(org, list, c.Number).newItem(typeChunk)
-	it[attrBody] = bodyValue(c.Body)
+	it[attrBody] = binary(c.Body)
 	condition, values := ifAbsent, item(nil)
 	if replaces != 0 {
-		condition, values = ifAbsent+" OR mark = :replaces", item{":replaces": unsigned(replaces)}
+		condition, values = ifAbsent+" OR mark = :replaces", item{":replaces": num(replaces)}
 	}
 	_, done, err := t.putOnce(ctx, "put a chunk", it, c.ContentID, condition, values)
 	return done, err
@@ -42,7 +42,7 @@ func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c 
 // DeleteChunk deletes a chunk if it has the content. That costs as much as
 // writing it: a chunk is better kept and overwritten.
 func (t *IndexStore) DeleteChunk(ctx context.Context, org value.ID, list string, number, contentID uint64) error {
-	_, _, err := t.removeItem(ctx, "delete a chunk", t.remove(chunkKey(org, list, number), "mark = :content", item{":content": unsigned(contentID)}))
+	_, _, err := t.removeItem(ctx, "delete a chunk", t.remove(chunkKey(org, list, number), "mark = :content", item{":content": num(contentID)}))
 	return err
 }
 

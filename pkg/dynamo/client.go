@@ -3,19 +3,21 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// encodeClient makes the item by which an application is found by its client
-// id. Everything else about the client is in the application's own item.
+// clientItem is the item by which an application is found by its client id.
+// Everything else about the client is in the application's own item.
+type clientItem struct {
+	OrganizationID idText `dynamodbav:"org"`
+	ApplicationID  idText `dynamodbav:"applicationId"`
+}
+
 func encodeClient(app *account.Application) item {
-	it := clientKey(app.ClientID).newItem(typeClient)
-	it[attrOrganization], it[attrApplication] = str(app.OrganizationID.String()), str(app.ID.String())
-	return it
+	return encode(clientKey(app.ClientID), typeClient, clientItem{idText(app.OrganizationID), idText(app.ID)})
 }
 
 // ClientByID reads the client with the id, strongly consistent; nil when there
@@ -25,15 +27,11 @@ func (t *AccountStore) ClientByID(ctx context.Context, clientID value.ID) (*acco
 	if err != nil || it == nil {
 		return nil, err
 	}
-	org, err := value.ParseID(getString(it, attrOrganization))
+	c, err := decode[clientItem](it)
 	if err != nil {
-		return nil, fmt.Errorf("decode client %s: organization: %w", clientID, err)
+		return nil, err
 	}
-	id, err := value.ParseID(getString(it, attrApplication))
-	if err != nil {
-		return nil, fmt.Errorf("decode client %s: application: %w", clientID, err)
-	}
-	return t.Client(ctx, org, id)
+	return t.Client(ctx, value.ID(c.OrganizationID), value.ID(c.ApplicationID))
 }
 
 // Client reads an application of the organization as a client, strongly
@@ -58,51 +56,67 @@ func decodeClient(it item) (*account.Client, error) {
 	if err != nil || app == nil {
 		return nil, err
 	}
-	c := &account.Client{Application: app, TokenScopes: strings.Fields(getString(it, attrTokenScopes))}
-	if len(c.TokenScopes) == 0 {
-		c.TokenScopes = account.ReadScopes()
+	stored, err := decode[applicationItem](it)
+	if err != nil {
+		return nil, err
 	}
-	if n := copy(c.Secrets.Current[:], getBinary(it, attrSecretHash)); n != len(c.Secrets.Current) {
+	c := &account.Client{Application: app, TokenScopes: stored.TokenScopes, Secrets: account.ClientSecrets{PreviousUntil: stored.PreviousUntil}}
+	if n := copy(c.Secrets.Current[:], stored.SecretHash); n != len(c.Secrets.Current) {
 		return nil, fmt.Errorf("decode the client of application %s: a hash of %d bytes", app.ID, n)
 	}
-	copy(c.Secrets.Previous[:], getBinary(it, attrPreviousHash))
-	c.Secrets.PreviousUntil = getTime(it, attrPreviousUntil)
+	copy(c.Secrets.Previous[:], stored.PreviousHash)
 	return c, nil
 }
 
 // ChangeClient stores what change makes of the application's client and
-// returns it, or nil when there is no such application; and the answers that
+// returns it, or nil when the application does not exist; and the answers that
 // keep makes of that client. Change may be called again, with a fresher client,
-// and keep after it; an error of either ends the attempt. The write also makes an application of an earlier version
-// known by its client id.
+// and keep after it; an error of either ends the attempt.
 func (t *AccountStore) ChangeClient(
 	ctx context.Context, org, id value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
+) (*account.Client, error) {
+	return t.changeClient(ctx, org, id, func(c *account.Client) (bool, []*idempotency.Kept, error) {
+		if err := change(c); err != nil {
+			return false, nil, err
+		}
+		kept := make([]*idempotency.Kept, len(keep))
+		for i := range keep {
+			var err error
+			if kept[i], err = keep[i](c); err != nil {
+				return false, nil, err
+			}
+		}
+		return true, kept, nil
+	})
+}
+
+// changeClient stores what change makes of an application and its client, and the
+// answers to keep, when change reports that something differs. It returns nil when
+// there is none.
+func (t *AccountStore) changeClient(
+	ctx context.Context, org, id value.ID, change func(*account.Client) (changed bool, kept []*idempotency.Kept, err error),
 ) (*account.Client, error) {
 	var c *account.Client
 	found, err := changeItem(ctx, t.db, "application", applicationKey(org, id), decodeClient,
 		func(stored *account.Client, it item) ([]write, error) {
 			c = stored
-			if err := change(c); err != nil {
+			changed, kept, err := change(c)
+			if err != nil || !changed {
 				return nil, err
 			}
-			kept := make([]*idempotency.Kept, len(keep))
-			for i := range keep {
-				var err error
-				if kept[i], err = keep[i](c); err != nil {
-					return nil, err
-				}
-			}
 			doc, err := encodeDoc(c.Application.Masked())
+			if err != nil {
+				return nil, err
+			}
 			values := item{
-				":doc": doc, ":one": num(1), ":read": it[attrItemVersion], ":scopes": str(strings.Join(c.TokenScopes, " ")),
+				":doc": doc, ":one": num(1), ":read": it[attrItemVersion], ":scopes": texts(c.TokenScopes),
 				":hash": binary(c.Secrets.Current[:]), ":previous": binary(c.Secrets.Previous[:]), ":until": num(c.Secrets.PreviousUntil),
 			}
 			return t.withAnswers([]write{
 				t.update(applicationKey(org, id),
 					"SET doc = :doc, tokenScopes = :scopes, secretHash = :hash, previousHash = :previous, previousUntil = :until ADD itemVersion :one",
 					"itemVersion = :read", values),
-				t.put(encodeClient(c.Application), "", nil),
-			}, kept), err
+			}, kept), nil
 		})
 	if !found {
 		return nil, err

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -28,40 +25,21 @@ func (t *EndpointStore) CounterShard(ctx context.Context, org, endpoint value.ID
 	return decodeCounterShard(it, number)
 }
 
-const (
-	// maxFormerSingle is up to how many endpoints' shards of an earlier release
-	// are read one by one. More are read by one query from the first to the last.
-	maxFormerSingle = 4
-	counterQueries  = 16 // queries of counter shards at a time
-)
+const counterQueries = 16 // queries of counter shards at a time
 
 // CounterShards reads all counter shards of the endpoints, strongly consistent,
-// in any order: one query for each endpoint, and those of its former shards.
+// in the order of their numbers: one query for each endpoint.
 func (t *EndpointStore) CounterShards(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID][]webhook.StoredCounterShard, error) {
 	var mu sync.Mutex
 	found := make(map[value.ID][]webhook.StoredCounterShard, len(endpoints))
-	var queries []*dynamodb.QueryInput
-	for _, id := range endpoints {
-		queries = append(queries, partition(countersPartition(org, id), ""))
-		if len(endpoints) <= maxFormerSingle {
-			queries = append(queries, partition(permitsPartition(org), id.String()))
+	return found, parallel.UntilError(ctx, counterQueries, slices.All(endpoints), func(ctx context.Context, _ int, id value.ID) error {
+		stored, err := collect(ctx, t.db, partition(countersPartition(org, id), ""), 0, decodeNamedShard)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(stored) > 0 {
+			found[id] = stored
 		}
-	}
-	if len(endpoints) > maxFormerSingle {
-		first, last := slices.MinFunc(endpoints, value.ID.Compare), slices.MaxFunc(endpoints, value.ID.Compare)
-		queries = append(queries, between(permitsPartition(org), first.String(), last.String()+"$")) // "$" is behind every "#"
-	}
-	return found, parallel.UntilError(ctx, counterQueries, slices.All(queries), func(ctx context.Context, _ int, in *dynamodb.QueryInput) error {
-		return t.query(ctx, in, func(it item) (bool, error) {
-			if getString(it, attrType) != typeCounters {
-				return true, nil // permits
-			}
-			endpoint, s, err := decodeShardOfAny(it)
-			mu.Lock()
-			defer mu.Unlock()
-			found[endpoint] = append(found[endpoint], s)
-			return true, err
-		})
+		return err
 	})
 }
 
@@ -106,30 +84,24 @@ func (t *EndpointStore) Counters(ctx context.Context, org value.ID, endpoints ..
 // that was read.
 func (t *db) putCounterShard(w *webhook.CounterShardWrite, token uint64) write {
 	it := counterShardKey(w.OrganizationID, w.EndpointID, w.Number).newItem(typeCounters)
-	it[attrBody], it[attrRevision], it[attrWrite] = binary(w.Next.Encode()), num(w.Revision+1), unsigned(token)
+	it[attrBody], it[attrRevision], it[attrWrite] = binary(w.Next.Encode()), num(w.Revision+1), num(token)
 	if w.Revision == 0 {
 		return t.put(it, ifAbsent, nil)
 	}
 	return t.putRevision(it, value.Time(w.Revision))
 }
 
-// decodeShardOfAny tells the endpoint of a counter shard from its key: the last
-// two parts are the endpoint and the shard's name.
-func decodeShardOfAny(it item) (endpoint value.ID, s webhook.StoredCounterShard, err error) {
+// decodeNamedShard knows the number of a counter shard from its key.
+func decodeNamedShard(it item) (s webhook.StoredCounterShard, err error) {
 	k := keyOf(it)
-	parts := strings.Split(k.pk+"#"+k.sk, "#")
-	if endpoint, err = value.ParseID(parts[len(parts)-2]); err != nil {
-		return endpoint, s, fmt.Errorf("the counter shard %s of %s: %w", k.sk, k.pk, err)
-	}
-	number, err := shardNumber(parts[len(parts)-1])
+	number, err := shardNumber(k.sk)
 	if err != nil {
-		return endpoint, s, fmt.Errorf("the counter shard %s of %s: %w", k.sk, k.pk, err)
+		return s, fmt.Errorf("the counter shard %s of %s: %w", k.sk, k.pk, err)
 	}
-	s, err = decodeCounterShard(it, number)
-	return endpoint, s, err
+	return decodeCounterShard(it, number)
 }
 
-// decodeCounterShard returns an empty shard of revision 0 for what is absent.
+// decodeCounterShard returns an empty shard of revision 0 for an absent item.
 func decodeCounterShard(it item, number int) (webhook.StoredCounterShard, error) {
 	s := webhook.StoredCounterShard{Number: number, Shard: &webhook.CounterShard{}}
 	if it == nil {

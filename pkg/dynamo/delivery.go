@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -15,7 +16,7 @@ import (
 // conditional. GSI1 holds it under its due mark while it waits for the
 // sweeper, and under its endpoint while it is HELD or FAILED.
 
-// attrWrite tells a write from another one with the same content: when two
+// attrWrite distinguishes a write from another one with the same content: when two
 // workers come to the same outcome in the same millisecond, one has written
 // it.
 const attrWrite = "w"
@@ -35,26 +36,27 @@ func (t *DeliveryStore) CreateDelivery(ctx context.Context, d *webhook.Delivery)
 }
 
 // CreateDeliveries stores new deliveries, and in the same calls the payloads of
-// their events as PutPayloads does. By index it returns the deliveries that
+// their events, each event once, as PutPayload does. By index it returns the deliveries that
 // existed already, of which nothing is written, and nil for the created ones.
 // A delivery whose creation was not answered may be found to exist.
 func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error) {
-	items := make([]insertion, len(deliveries), len(deliveries)+len(payloads))
+	items := make([]item, len(deliveries), len(deliveries)+len(payloads))
 	for i, d := range deliveries {
-		it, err := encodeDelivery(d)
-		if err != nil {
+		if items[i], err = encodeDelivery(d); err != nil {
 			return nil, err
 		}
-		items[i] = t.insertion(it)
 	}
-	taken, err := t.insert(ctx, append(items, t.payloadInsertions(payloads)...))
-	if err != nil {
-		return nil, err
+	for _, p := range payloads {
+		items = append(items, t.encodePayload(p.OrganizationID, p.EventID, p.Body))
 	}
 	var keys []key
-	for i := range items {
-		if taken[i] {
-			keys = append(keys, items[i].key)
+	errs := t.insert(ctx, "create deliveries", items, maxInsertParallel)
+	for i, err := range errs {
+		switch {
+		case err != nil && !errors.Is(err, errRefused):
+			return nil, err
+		case err != nil && i < len(deliveries):
+			keys = append(keys, keyOf(items[i]))
 		}
 	}
 	stored, err := t.batchGet(ctx, keys, true) // expired ones too
@@ -67,13 +69,13 @@ func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webh
 			return nil, err
 		}
 	}
-	existing = make([]*webhook.Delivery, len(items))
-	for i := range items {
-		if !taken[i] {
+	existing = make([]*webhook.Delivery, len(deliveries))
+	for i, d := range deliveries {
+		if errs[i] == nil {
 			continue
 		}
-		if existing[i] = found[items[i].key]; existing[i] == nil {
-			return nil, fault.Busy(fmt.Errorf("create deliveries: %s existed, and was removed meanwhile", items[i].key.sk))
+		if existing[i] = found[keyOf(items[i])]; existing[i] == nil {
+			return nil, fault.Busy(fmt.Errorf("create deliveries: %s existed, and was removed meanwhile", d.ID))
 		}
 	}
 	return existing, nil
@@ -88,7 +90,7 @@ func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook
 		return nil, err
 	}
 	token := newToken()
-	it[attrWrite] = unsigned(token)
+	it[attrWrite] = num(token)
 	found, done, err := t.putItem(ctx, "put a delivery", t.putRevision(it, previous.UpdatedAt))
 	if err != nil {
 		return nil, err
@@ -127,7 +129,7 @@ func (t *DeliveryStore) Redeliver(ctx context.Context, org, endpoint, id value.I
 			return writes, nil
 		}
 		u := endpointUpdate{conditions: []string{"attribute_exists(doc)"}, values: item{}}
-		err = u.reroute(storedRouting(stored), routing, endpoint)
+		err = u.reroute(getString(stored, attrRouting), e.Routing(), routing, endpoint)
 		return append(writes, u.write(t.db, org, endpoint)), err
 	})
 	if err != nil {
@@ -156,10 +158,7 @@ func (t *DeliveryStore) DeliveriesPage(ctx context.Context, org value.ID, shard 
 func encodeDelivery(d *webhook.Delivery) (it item, err error) {
 	stored := *d
 	stored.ID, stored.OrganizationID = value.ID{}, value.ID{}
-	it = deliveryKey(d.OrganizationID, d.ID).newItem(typeDelivery)
-	if it[attrDoc], err = encodeDoc(&stored); err != nil {
-		return nil, err
-	}
+	it, err = docItem(deliveryKey(d.OrganizationID, d.ID), typeDelivery, &stored)
 	it[attrRevision], it[attrExpires] = num(d.UpdatedAt), expiry(d.ExpiresAt())
 	if d.Announces() {
 		it[attrAlert] = str(commerce.EventEventFailed)
@@ -173,10 +172,10 @@ func encodeDelivery(d *webhook.Delivery) (it item, err error) {
 			it[attrGSI1PK] = str(heldPartition(d.EndpointID))
 		}
 	}
-	return it, nil
+	return it, err
 }
 
-// decodeDelivery returns nil for what is absent.
+// decodeDelivery returns nil for an absent item.
 func decodeDelivery(it item) (*webhook.Delivery, error) {
 	d, err := decodeDoc[webhook.Delivery](it)
 	if err != nil || d == nil {
@@ -200,43 +199,20 @@ func (t *DeliveryStore) DeliveryInputs(ctx context.Context, refs []webhook.Deliv
 		k := inputKeys(r)
 		keys = append(keys, k[:]...)
 	}
-	items, err := t.batchGetLive(ctx, keys)
+	found, err := t.readMixed(ctx, keys, true)
 	if err != nil {
 		return nil, err
-	}
-	var (
-		deliveries   = make(map[key]*webhook.Delivery, len(refs))
-		payloads     = map[key][]byte{}
-		endpoints    = map[key]*webhook.Endpoint{}
-		applications = map[key]webhook.ApplicationState{}
-	)
-	for _, it := range items {
-		k := keyOf(it)
-		switch getString(it, attrType) {
-		case typeDelivery:
-			deliveries[k], err = decodeDelivery(it)
-		case typePayload:
-			payloads[k], err = t.decodePayload(it)
-		case typeEndpoint:
-			endpoints[k], err = decodeEndpoint(it)
-		case typeApplication:
-			var app *account.Application
-			if app, err = decodeDoc[account.Application](it); err == nil {
-				applications[k] = stateOf(app)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	inputs := make([]webhook.DeliveryInput, len(refs))
 	for i, r := range refs {
 		k := inputKeys(r)
-		if d := deliveries[k[0]]; d != nil && !r.Names(d) {
+		d := of[*webhook.Delivery](found, k[0])
+		if d != nil && !r.Names(d) {
 			return nil, fmt.Errorf("the message %s names another event than its delivery", r.Body())
 		}
-		inputs[i] = webhook.DeliveryInput{
-			Delivery: deliveries[k[0]], Payload: payloads[k[1]], Endpoint: endpoints[k[2]], Application: applications[k[3]],
+		inputs[i] = webhook.DeliveryInput{Delivery: d, Payload: of[[]byte](found, k[1]), Endpoint: of[*webhook.Endpoint](found, k[2])}
+		if app := of[*account.Application](found, k[3]); app != nil {
+			inputs[i].Application = stateOf(app)
 		}
 	}
 	return inputs, nil
@@ -250,4 +226,39 @@ func inputKeys(r webhook.DeliveryRef) [4]key {
 		deliveryKey(org, r.DeliveryID), payloadKey(org, r.EventID),
 		endpointKey(org, r.EndpointID), applicationKey(org, r.ApplicationID),
 	}
+}
+
+// readMixed reads items of several types and decodes each by its type: a record,
+// a delivery, the body of a payload, an endpoint or an application.
+func (t *DeliveryStore) readMixed(ctx context.Context, keys []key, consistent bool) (map[key]any, error) {
+	items, err := t.batchGet(ctx, keys, consistent)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[key]any, len(items))
+	for _, it := range t.live(items) {
+		k := keyOf(it)
+		switch getString(it, attrType) {
+		case typeRecord:
+			found[k], err = decodeRecord(it)
+		case typeDelivery:
+			found[k], err = decodeDelivery(it)
+		case typePayload:
+			found[k], err = t.decodePayload(it)
+		case typeEndpoint:
+			found[k], err = decodeEndpoint(it)
+		case typeApplication:
+			found[k], err = decodeDoc[account.Application](it)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// of is what was found under the key; zero when it is absent.
+func of[T any](found map[key]any, k key) T {
+	v, _ := found[k].(T)
+	return v
 }

@@ -21,7 +21,7 @@ func markDue(it item, id value.ID, at value.Time) {
 }
 
 // circuitMark is the due mark of an endpoint's circuit. GSI1 holds only keys:
-// the suffix tells the mark from that of the endpoint's deletion.
+// the suffix distinguishes the mark from that of the endpoint's deletion.
 func circuitMark(at value.Time, endpoint value.ID) string {
 	return timedSort(at, endpoint) + circuitSuffix
 }

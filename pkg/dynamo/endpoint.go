@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
@@ -18,17 +17,15 @@ import (
 )
 
 // Attributes of an endpoint, besides its doc, its applicationId and rev, which
-// is its updatedAt: attrStatus repeats the status for conditions, and
-// attrRecovery is the recovery that runs. The item of a deleted endpoint keeps
-// only a deletion mark until its deliveries are cancelled. attrEndpointCount
-// of an application is the number of its endpoints; it changes, with the
-// item's version, in the transaction that makes or deletes one. attrAlertURL of
-// an application is the endpoint of its alerts.
+// is its updatedAt: attrStatus repeats the status for conditions, and recovery
+// is the recovery that runs. The item of a deleted endpoint keeps only a deletion
+// mark until its deliveries are cancelled. endpointCount of an application is the
+// number of its endpoints; it changes, with the item's version, in the transaction
+// that makes or deletes one. attrAlertURL of an application is the endpoint of its
+// alerts.
 const (
-	attrStatus        = "status"
-	attrRecovery      = "recovery"
-	attrEndpointCount = "endpointCount"
-	attrAlertURL      = "alertURL"
+	attrStatus   = "status"
+	attrAlertURL = "alertURL"
 )
 
 // StreamEndpoint is the item type of endpoints in the stream.
@@ -140,11 +137,11 @@ func stateOf(app *account.Application) webhook.ApplicationState {
 func (t *EndpointStore) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
 	var next *webhook.Endpoint
 	found, err := changeItem(ctx, t.db, "endpoint", endpointKey(org, id), decodeEndpoint,
-		func(e *webhook.Endpoint, _ item) (_ []write, err error) {
+		func(e *webhook.Endpoint, stored item) (_ []write, err error) {
 			if next, err = change(e); err != nil || next == e {
 				return nil, err
 			}
-			w, err := t.endpointChange(e, next)
+			w, err := t.endpointChange(e, next, getString(stored, attrRouting))
 			return []write{w}, err
 		})
 	if !found {
@@ -154,9 +151,9 @@ func (t *EndpointStore) ChangeEndpoint(ctx context.Context, org, id value.ID, ch
 }
 
 // endpointChange is the write from an endpoint as it was read to the next. The
-// routing, which deliveries change meanwhile, is left alone unless the change
-// is of it.
-func (t *EndpointStore) endpointChange(e, next *webhook.Endpoint) (w write, err error) {
+// routing, which deliveries change meanwhile and which is stored as the text, is
+// left alone unless the change is of it.
+func (t *EndpointStore) endpointChange(e, next *webhook.Endpoint, routing string) (w write, err error) {
 	u := endpointUpdate{
 		sets: []string{"doc = :doc", "#status = :status", "rev = :next"}, conditions: []string{"rev = :read"},
 		values: item{":status": str(string(next.Status)), ":next": num(next.UpdatedAt), ":read": num(e.UpdatedAt)},
@@ -165,15 +162,11 @@ func (t *EndpointStore) endpointChange(e, next *webhook.Endpoint) (w write, err 
 		return w, err
 	}
 	if !e.Routing().Equal(next.Routing()) {
-		stored, err := encodeRouting(e.Routing())
-		if err != nil {
-			return w, err
-		}
-		if err := u.reroute(stored, next.Routing(), e.ID); err != nil {
+		if err := u.reroute(routing, e.Routing(), next.Routing(), e.ID); err != nil {
 			return w, err
 		}
 	}
-	return named(u.write(t.db, e.OrganizationID, e.ID), map[string]string{"#status": attrStatus}), nil
+	return u.write(t.db, e.OrganizationID, e.ID), nil
 }
 
 // DeleteEndpoint deletes the endpoint and reports whether there was one. The
@@ -198,23 +191,22 @@ func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, ch
 		})
 }
 
-// FinishEndpointDeletion removes what is left of a deleted endpoint: its
+// FinishEndpointDeletion removes the rest of a deleted endpoint: its
 // counter shards, its permits and its deletion mark. Its finished hours expire.
 func (t *EndpointStore) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
 	const tried = "remove a deleted endpoint"
-	for _, in := range []*dynamodb.QueryInput{partition(countersPartition(org, id), ""), partition(permitsPartition(org), id.String())} {
-		in.ProjectionExpression = aws.String("PK, SK")
-		keys, err := collect(ctx, t.db, in, 0, func(it item) (key, error) { return keyOf(it), nil })
-		if err != nil {
+	in := partition(countersPartition(org, id), "")
+	in.ProjectionExpression = aws.String("PK, SK")
+	keys, err := collect(ctx, t.db, in, 0, func(it item) (key, error) { return keyOf(it), nil })
+	if err != nil {
+		return err
+	}
+	for _, k := range append(keys, permitsKey(org, id)) {
+		if _, _, err := t.removeItem(ctx, tried, t.remove(k, "", nil)); err != nil {
 			return err
 		}
-		for _, k := range keys {
-			if _, _, err := t.removeItem(ctx, tried, t.remove(k, "", nil)); err != nil {
-				return err
-			}
-		}
 	}
-	_, _, err := t.removeItem(ctx, tried, t.remove(endpointKey(org, id), "attribute_exists(del)", nil))
+	_, _, err = t.removeItem(ctx, tried, t.remove(endpointKey(org, id), "attribute_exists(del)", nil))
 	return err
 }
 
@@ -243,29 +235,20 @@ func (t *db) deletionMark(org, id value.ID, condition string, values item) write
 }
 
 func encodeEndpoint(e *webhook.Endpoint) (it item, err error) {
-	it = endpointKey(e.OrganizationID, e.ID).newItem(typeEndpoint)
+	if it, err = docItem(endpointKey(e.OrganizationID, e.ID), typeEndpoint, e); err != nil {
+		return nil, err
+	}
 	it[attrApplication], it[attrStatus], it[attrRevision] = str(e.ApplicationID.String()), str(string(e.Status)), num(e.UpdatedAt)
-	if it[attrDoc], err = encodeDoc(e); err != nil {
-		return nil, err
+	attributes, err := routingAttributes(e.Routing(), e.ID)
+	for name, text := range attributes {
+		if text != "" {
+			it[name] = str(text)
+		}
 	}
-	r, err := encodeRouting(e.Routing())
-	if err != nil {
-		return nil, err
-	}
-	if r.lane != "" {
-		it[attrLane] = str(r.lane)
-	}
-	if r.alert != "" {
-		it[attrAlert], it[attrAlertAt] = str(r.alert), str(r.alertAt)
-	}
-	if r.circuit != "" {
-		it[attrCircuit] = str(r.circuit)
-		it[attrGSI1PK], it[attrGSI1SK] = str(duePartition(shardOf(e.ID))), str(circuitMark(circuitDue(e.Circuit), e.ID))
-	}
-	return it, nil
+	return it, err
 }
 
-// decodeEndpoint returns nil for what is absent or deleted.
+// decodeEndpoint returns nil for an absent or deleted item.
 func decodeEndpoint(it item) (*webhook.Endpoint, error) {
 	if it == nil || getBool(it, attrDeleted) {
 		return nil, nil

@@ -27,7 +27,7 @@ const (
 )
 
 // Eraser finds and deletes every item of an organization. Some items have keys
-// that only other items tell, which may be gone, so it reads the whole table.
+// that only other items know, which may be gone, so it reads the whole table.
 // Operators' commands use it, and no function.
 type Eraser struct {
 	*db
@@ -65,7 +65,7 @@ func (t *Eraser) EachItem(ctx context.Context, org value.ID, each func(*OwnedIte
 			Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(scanSegments), //nolint:gosec // few
 			FilterExpression: aws.String("begins_with(PK, :items) OR begins_with(PK, :index) OR begins_with(PK, :users)" +
 				" OR (PK = :register AND SK = :org) OR #org = :org"),
-			ExpressionAttributeNames: map[string]string{"#org": attrOrganization},
+			ExpressionAttributeNames: map[string]string{"#org": "org"},
 			ExpressionAttributeValues: item{
 				":org": str(org.String()), ":register": str(organizationsPartition), ":items": str("ORG#" + org.String() + "#"),
 				":index": str(tailPartition(org, "")), ":users": str(ratePartition(org.String() + "#")),
@@ -122,18 +122,24 @@ func (i *OwnedItem) Ref() ItemRef {
 
 // Record decodes a record; nil for another item.
 func (i *OwnedItem) Record() (*commerce.Stored, error) {
-	if i.Type != typeRecord {
-		return nil, nil
-	}
-	return decodeRecord(i.it)
+	return decodeOwned(i, typeRecord, decodeRecord)
 }
 
 // Delivery decodes a delivery; nil for another item.
 func (i *OwnedItem) Delivery() (*webhook.Delivery, error) {
-	if i.Type != typeDelivery {
+	return decodeOwned(i, typeDelivery, decodeDelivery)
+}
+
+// Receipt decodes a receipt; nil for another item.
+func (i *OwnedItem) Receipt() (*receipt.Stored, error) {
+	return decodeOwned(i, typeReceipt, decodeDoc[receipt.Stored])
+}
+
+func decodeOwned[T any](i *OwnedItem, itemType string, decode func(item) (*T, error)) (*T, error) {
+	if i.Type != itemType {
 		return nil, nil
 	}
-	return decodeDelivery(i.it)
+	return decode(i.it)
 }
 
 // Payload returns the event and the body of a payload; a nil body for another
@@ -149,18 +155,6 @@ func (i *OwnedItem) Payload() (event value.ID, body []byte, err error) {
 	body, err = i.from.deliveries.decodePayload(i.it)
 	return event, body, err
 }
-
-// Receipt decodes a receipt; nil for another item.
-func (i *OwnedItem) Receipt() (*receipt.Stored, error) {
-	if i.Type != typeReceipt {
-		return nil, nil
-	}
-	return decodeReceipt(i.it)
-}
-
-// ExpiredTail reports whether the item is an entry of a tail whose time to live
-// is over, which nothing reads any more.
-func (i *OwnedItem) ExpiredTail() bool { return i.Type == typeTail && i.from.expired(i.it) }
 
 // Chunk returns the list and the name of a chunk; false for another item.
 func (i *OwnedItem) Chunk() (list string, chunk index.Chunk, ok bool) {
@@ -213,7 +207,7 @@ func (i *OwnedItem) Texts() []string {
 	return texts
 }
 
-// Remove deletes items in batches; what does not exist is no error. With asRead
+// Remove deletes items in batches; absent items are ignored. With asRead
 // it deletes records one by one, and one that has changed since it was read
 // stays and is not counted.
 func (t *Eraser) Remove(ctx context.Context, refs []ItemRef, asRead bool) (removed int, err error) {
@@ -255,10 +249,12 @@ func (t *Eraser) removeBatch(ctx context.Context, batch []types.WriteRequest) er
 	}
 }
 
-// RewriteTail replaces the body of an entry of a list's tail. One that is gone
-// stays so.
-func (t *Eraser) RewriteTail(ctx context.Context, org value.ID, list string, sequence uint64, body []byte) error {
-	_, _, err := t.updateItem(ctx, "rewrite an entry of the tail",
-		t.update(tailKey(org, list, sequence), "SET body = :body", ifExists, item{":body": bodyValue(body)}), types.ReturnValueNone)
+// RemoveTail deletes entries of a list's tail.
+func (t *Eraser) RemoveTail(ctx context.Context, org value.ID, list string, sequences []uint64) error {
+	refs := make([]ItemRef, len(sequences))
+	for i, sequence := range sequences {
+		refs[i] = ItemRef{key: tailKey(org, list, sequence)}
+	}
+	_, err := t.Remove(ctx, refs, false)
 	return err
 }

@@ -17,9 +17,9 @@ const attrFiltered = "filtered"
 // that starts at the time, by its delivery settings. A call whose answer was lost
 // may count twice.
 func (t *EndpointStore) AddFiltered(ctx context.Context, org, endpoint value.ID, start value.Time, events int64) error {
-	w := named(t.update(filteredKey(org, endpoint, start), "SET t = :type, #expires = :expires ADD #filtered :events", "", item{
+	w := t.update(filteredKey(org, endpoint, start), "SET t = :type, expiresAtEpoch = :expires ADD filtered :events", "", item{
 		":type": str(typeFiltered), ":expires": expiry(start.Add(webhook.HourRetention)), ":events": num(events),
-	}), map[string]string{"#expires": attrExpires, "#filtered": attrFiltered})
+	})
 	_, _, err := t.updateItem(ctx, "count filtered events", w, types.ReturnValueNone)
 	return err
 }

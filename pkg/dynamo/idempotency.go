@@ -6,14 +6,17 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Attributes of a request's record, besides attrToken and attrExpires:
-// attrBody is the sealed answer, absent while the request runs.
-const (
-	attrFingerprint = "fingerprint"
-	attrLocked      = "lockedUntil"
-)
+// requestItem is a request's record as it is stored, with its time to live.
+type requestItem struct {
+	Fingerprint []byte     `dynamodbav:"fingerprint"`
+	Token       uint64     `dynamodbav:"mark"`
+	LockedUntil value.Time `dynamodbav:"lockedUntil"`
+	Answer      []byte     `dynamodbav:"body,omitempty"` // sealed; absent while the request runs
+	ExpiresAt   int64      `dynamodbav:"expiresAtEpoch"` // seconds
+}
 
 // PutRequest stores the record in the place of the one with the token, of
 // which 0 means that there is none, or one that has expired. Unless done, it
@@ -45,14 +48,12 @@ func (t *db) ifRequest(token uint64) (condition string, values item) {
 }
 
 // withAnswers appends the writes that keep answers to those of a transaction
-// that makes what they tell of.
+// that makes what they report.
 func (t *db) withAnswers(writes []write, kept []*idempotency.Kept) []write {
 	for _, k := range kept {
 		if k != nil {
 			condition, values := ifToken(k.Locked)
-			it := encodeRequest(&k.Record)
-			it[attrToken] = unsigned(k.Token)
-			writes = append(writes, t.put(it, condition, values))
+			writes = append(writes, t.put(encodeRequest(&k.Record), condition, values))
 		}
 	}
 	return writes
@@ -68,25 +69,25 @@ func orLost(refused refusals, position int, kept []*idempotency.Kept, err error)
 }
 
 func encodeRequest(r *idempotency.Record) item {
-	it := requestKey(r.Key).newItem(typeRequest)
-	it[attrFingerprint], it[attrLocked] = binary(r.Fingerprint[:]), num(r.LockedUntil)
-	it[attrExpires] = expiry(r.ExpiresAt.Add(time.Second - time.Millisecond)) // the next whole second
-	if r.Answer != nil {
-		it[attrBody] = binary(r.Answer)
-	}
-	return it
+	return encode(requestKey(r.Key), typeRequest, requestItem{
+		Fingerprint: r.Fingerprint[:], Token: r.Token, LockedUntil: r.LockedUntil, Answer: r.Answer,
+		ExpiresAt: r.ExpiresAt.Add(time.Second - time.Millisecond).Std().Unix(), // the next whole second
+	})
 }
 
-// decodeRequest returns nil for what is absent.
+// decodeRequest returns nil for an absent item.
 func decodeRequest(key idempotency.Key, it item) (*idempotency.Record, error) {
 	if it == nil {
 		return nil, nil
 	}
-	r := &idempotency.Record{
-		Key: key, Token: getUnsigned(it, attrToken), LockedUntil: getTime(it, attrLocked), Answer: getBinary(it, attrBody),
-		ExpiresAt: getTime(it, attrExpires) * 1000,
+	stored, err := decode[requestItem](it)
+	if err != nil {
+		return nil, err
 	}
-	if n := copy(r.Fingerprint[:], getBinary(it, attrFingerprint)); n != len(r.Fingerprint) {
+	r := &idempotency.Record{
+		Key: key, Token: stored.Token, LockedUntil: stored.LockedUntil, Answer: stored.Answer, ExpiresAt: value.Time(stored.ExpiresAt * 1000),
+	}
+	if n := copy(r.Fingerprint[:], stored.Fingerprint); n != len(r.Fingerprint) {
 		return nil, fmt.Errorf("the request %s: a fingerprint of %d bytes", key.Hash, n)
 	}
 	return r, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,29 +27,57 @@ const (
 	maxInsertTries    = 10      // with the pauses up to two seconds
 )
 
-// insertion is an item to be created.
-type insertion struct {
-	key       key
-	statement string
-	values    []types.AttributeValue // as the statement asks for them, the key first
-	size      int                    // bytes, about
+// errRefused is the error of a statement whose condition does not hold, and of an
+// INSERT whose key is taken.
+var errRefused = errors.New("a condition does not hold")
+
+// insert creates the items whose keys are free, in batches, so many at a time. It
+// returns an error for each: nil when it is created, and errRefused when its key
+// is taken; of two with the same key that is the second. An item whose creation
+// was not answered may be reported as taken.
+func (t *db) insert(ctx context.Context, tried string, items []item, atATime int) []error {
+	errs, statements := make([]error, len(items)), make([]types.BatchStatementRequest, len(items))
+	var batches [][]int
+	seen, size := make(map[key]bool, len(items)), 0
+	for i, it := range items {
+		if seen[keyOf(it)] {
+			errs[i] = errRefused
+			continue
+		}
+		seen[keyOf(it)], statements[i] = true, t.insertion(it)
+		more := itemSize(it)
+		if last := len(batches) - 1; last < 0 || len(batches[last]) == maxInsertItems || size+more > maxInsertBytes {
+			batches, size = append(batches, nil), 0
+		}
+		last := len(batches) - 1
+		batches[last], size = append(batches[last], i), size+more
+	}
+	parallel.Each(atATime, slices.All(batches), func(_ int, batch []int) {
+		for i, err := range t.execute(ctx, tried, maxInsertTries, picked(statements, batch)) {
+			errs[batch[i]] = err
+		}
+	})
+	return errs
 }
 
-func (t *db) insertion(it item) insertion {
-	names := append(make([]string, 0, len(it)), attrPK, attrSK)
-	for name := range it {
-		if name != attrPK && name != attrSK {
-			names = append(names, name)
-		}
+// insertion is the statement that creates an item, its key first.
+func (t *db) insertion(it item) types.BatchStatementRequest {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(it)), func(name string) bool { return name == attrPK || name == attrSK })
+	names = append([]string{attrPK, attrSK}, names...)
+	values := make([]types.AttributeValue, len(names))
+	for i, name := range names {
+		values[i] = it[name]
 	}
-	slices.Sort(names[2:])
-	i := insertion{key: keyOf(it), values: make([]types.AttributeValue, len(names)), size: insertOverhead}
-	for n, name := range names {
-		i.values[n] = it[name]
-		i.size += bodySize(it[name])
+	statement := `INSERT INTO "` + t.name + `" VALUE {'` + strings.Join(names, `': ?, '`) + `': ?}`
+	return types.BatchStatementRequest{Statement: &statement, Parameters: values}
+}
+
+func picked(statements []types.BatchStatementRequest, which []int) []types.BatchStatementRequest {
+	some := make([]types.BatchStatementRequest, len(which))
+	for i, at := range which {
+		some[i] = statements[at]
 	}
-	i.statement = `INSERT INTO "` + t.name + `" VALUE {'` + strings.Join(names, `': ?, '`) + `': ?}`
-	return i
+	return some
 }
 
 // Bytes of an item, about: of each site, and of all but its body and sites.
@@ -57,115 +86,59 @@ const (
 	insertOverhead = 256
 )
 
-// bodySize is the bytes of an attribute, if they can be many.
-func bodySize(v types.AttributeValue) int {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return len(v.Value)
-	case *types.AttributeValueMemberB:
-		return len(v.Value)
-	case *types.AttributeValueMemberL:
-		return siteBytes * len(v.Value)
-	}
-	return 0
-}
-
-// insert creates the items whose keys are free, and reports by position those
-// whose keys are taken: of two with the same key that is the second. An item
-// whose creation was not answered may be reported as taken.
-func (t *db) insert(ctx context.Context, items []insertion) (taken []bool, err error) {
-	taken = make([]bool, len(items))
-	distinct := make([]int, 0, len(items))
-	seen := make(map[key]bool, len(items))
-	for i := range items {
-		if taken[i] = seen[items[i].key]; !taken[i] {
-			seen[items[i].key] = true
-			distinct = append(distinct, i)
+// itemSize is the bytes of an item, about.
+func itemSize(it item) int {
+	size := insertOverhead
+	for _, v := range it {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			size += len(v.Value)
+		case *types.AttributeValueMemberB:
+			size += len(v.Value)
+		case *types.AttributeValueMemberL:
+			size += siteBytes * len(v.Value)
 		}
 	}
-	var batches [][]int
-	for len(distinct) > 0 {
-		n := batchLength(items, distinct)
-		batches = append(batches, distinct[:n:n])
-		distinct = distinct[n:]
+	return size
+}
+
+// execute executes statements together, each on its own, and repeats those that
+// the table throttled or failed at. It returns an error for each, nil when it was
+// executed.
+func (t *db) execute(ctx context.Context, tried string, tries int, statements []types.BatchStatementRequest) []error {
+	errs, left := make([]error, len(statements)), make([]int, len(statements))
+	for i := range left {
+		left[i] = i
 	}
-	return taken, parallel.UntilError(ctx, maxInsertParallel, slices.All(batches), func(ctx context.Context, _ int, batch []int) error {
-		_, err := t.insertBatch(ctx, items, batch, taken)
-		return err
+	err := retry.Contended(ctx, tries, func() (done bool, err error) {
+		some := picked(statements, left)
+		out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: some})
+		if err != nil {
+			return false, wrap(tried, err)
+		}
+		if len(out.Responses) != len(some) {
+			return false, fault.Busy(fmt.Errorf("%s: %d answers to %d statements", tried, len(out.Responses), len(some)))
+		}
+		var again []int
+		for i, at := range left {
+			refusal := out.Responses[i].Error
+			switch {
+			case refusal == nil:
+			case passes(refusal.Code):
+				again = append(again, at)
+			case refusal.Code == types.BatchStatementErrorCodeEnumDuplicateItem, refusal.Code == types.BatchStatementErrorCodeEnumConditionalCheckFailed:
+				errs[at] = errRefused
+			default:
+				errs[at] = fmt.Errorf("%s: %s: %s", tried, refusal.Code, aws.ToString(refusal.Message))
+			}
+		}
+		left = again
+		return len(left) == 0, nil
 	})
-}
-
-// batchLength is how many of the next items one batch takes.
-func batchLength(items []insertion, next []int) int {
-	size := 0
-	for n, at := range next {
-		if size += items[at].size; n == maxInsertItems || n > 0 && size > maxInsertBytes {
-			return n
-		}
+	for _, at := range left {
+		errs[at] = err
 	}
-	return len(next)
-}
-
-// insertBatch creates some of the items, and repeats those that the table
-// throttled or failed at. With an error it returns those that may not exist.
-func (t *db) insertBatch(ctx context.Context, items []insertion, batch []int, taken []bool) (failed []int, err error) {
-	for attempt := 1; ; attempt++ {
-		again, err := t.tryInsert(ctx, items, batch, taken)
-		switch {
-		case err == nil:
-			return nil, nil
-		case len(again) == 0:
-			return batch, err
-		case attempt == maxInsertTries:
-			return again, fault.Busy(err)
-		}
-		if waitErr := retry.Backoff(ctx, attempt); waitErr != nil {
-			return again, fault.Busy(err)
-		}
-		batch = again
-	}
-}
-
-// tryInsert tries once. With an error it returns the items to repeat; none
-// when the error is final.
-func (t *db) tryInsert(ctx context.Context, items []insertion, batch []int, taken []bool) (again []int, err error) {
-	statements := make([]types.BatchStatementRequest, len(batch))
-	for i, at := range batch {
-		statements[i] = types.BatchStatementRequest{Statement: &items[at].statement, Parameters: items[at].values}
-	}
-	const tried = "create items"
-	answers, err := t.execute(ctx, tried, statements)
-	if err != nil {
-		return nil, err
-	}
-	for i, at := range batch {
-		refusal := answers[i].Error
-		if refusal == nil {
-			continue
-		}
-		switch {
-		case refusal.Code == types.BatchStatementErrorCodeEnumDuplicateItem:
-			taken[at] = true
-		case passes(refusal.Code):
-			again, err = append(again, at), statementError(tried, refusal)
-		default:
-			return nil, statementError(tried, refusal)
-		}
-	}
-	return again, err
-}
-
-// execute executes statements together, each on its own, and returns an answer
-// for each.
-func (t *db) execute(ctx context.Context, tried string, statements []types.BatchStatementRequest) ([]types.BatchStatementResponse, error) {
-	out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: statements})
-	if err != nil {
-		return nil, wrap(tried, err)
-	}
-	if len(out.Responses) != len(statements) {
-		return nil, fault.Busy(fmt.Errorf("%s: %d answers to %d statements", tried, len(out.Responses), len(statements)))
-	}
-	return out.Responses, nil
+	return errs
 }
 
 // passes reports whether a statement that failed so is worth another try.
@@ -180,8 +153,4 @@ func passes(code types.BatchStatementErrorCodeEnum) bool {
 	default:
 		return false
 	}
-}
-
-func statementError(tried string, e *types.BatchStatementError) error {
-	return errors.New(tried + ": " + string(e.Code) + ": " + aws.ToString(e.Message))
 }

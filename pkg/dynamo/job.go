@@ -13,27 +13,18 @@ import (
 // JobShards is the number of partitions that jobs are spread over.
 const JobShards = shards
 
-// Attributes of a job. GSI1 has it under its due mark, the time at which it was
-// or will be due. Moving the mark costs two write units, so it stays where that
-// is right again within seconds: when a run takes the job, and when the next
-// run is due at once.
-const (
-	attrAsked      = "asked"
-	attrDue        = "due"
-	attrLease      = "lease"
-	attrHolder     = "holder"
-	attrUnfinished = "unfinished"
-)
-
-// jobState is a job as it is stored; the zero value is no job.
+// jobState is a job as it is stored; the zero value means none. GSI1 has it under
+// its due mark, the time at which it was or will be due. Moving the mark costs
+// two write units, so it stays where that is right again within seconds: when a
+// run takes the job, and when the next run is due at once.
 type jobState struct {
-	requests   int64
-	due        value.Time // 0: it has not been requested since it was taken
-	holder     uint64     // the run that has it; 0: none
-	lease      value.Time // until when the holder has it
+	Requests   int64      `dynamodbav:"asked"`
+	Due        value.Time `dynamodbav:"due,omitempty"`        // 0: it has not been requested since it was taken
+	Holder     uint64     `dynamodbav:"holder,omitempty"`     // the run that has it; 0: none
+	Lease      value.Time `dynamodbav:"lease,omitempty"`      // until when the holder has it
+	Unfinished int64      `dynamodbav:"unfinished,omitempty"` // as of index.Job
+	Token      uint64     `dynamodbav:"mark,omitempty"`       // of the last write
 	marked     value.Time // its due mark
-	unfinished int64      // as of index.Job
-	token      uint64     // of the last write
 }
 
 // RequestJob requests a run of the list's job that starts at due or later, and
@@ -41,12 +32,12 @@ type jobState struct {
 // time that it has.
 func (t *IndexStore) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
 	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
-		s.requests++
-		if s.due == 0 || s.unfinished < index.MaxUnfinished {
+		s.Requests++
+		if s.Due == 0 || s.Unfinished < index.MaxUnfinished {
 			s.setDue(due)
 		}
-		if s.holder == 0 && (s.marked == 0 || s.due < s.marked) {
-			s.marked = s.due
+		if s.Holder == 0 && (s.marked == 0 || s.Due < s.marked) {
+			s.marked = s.Due
 		}
 		return s, true
 	})
@@ -54,8 +45,8 @@ func (t *IndexStore) RequestJob(ctx context.Context, org value.ID, list string, 
 
 // setDue keeps the earlier of two times.
 func (s *jobState) setDue(due value.Time) {
-	if s.due == 0 || due < s.due {
-		s.due = max(due, 1)
+	if s.Due == 0 || due < s.Due {
+		s.Due = max(due, 1)
 	}
 }
 
@@ -66,19 +57,19 @@ func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, unt
 	holder := newToken()
 	var taken *index.Job
 	err := t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
-		if s.holder == holder {
+		if s.Holder == holder {
 			return s, false // taken before, but the answer was lost
 		}
 		taken = nil
-		from := s.due
-		if s.holder != 0 {
-			from = s.lease
+		from := s.Due
+		if s.Holder != 0 {
+			from = s.Lease
 		}
 		if s == (jobState{}) || from > value.TimeOf(t.now()) {
 			return s, false
 		}
-		taken = &index.Job{OrganizationID: org, List: list, Requests: s.requests, Holder: holder, Unfinished: s.unfinished}
-		s.holder, s.lease, s.due = holder, until, 0
+		taken = &index.Job{OrganizationID: org, List: list, Requests: s.Requests, Holder: holder, Unfinished: s.Unfinished}
+		s.Holder, s.Lease, s.Due = holder, until, 0
 		return s, true
 	})
 	return taken, err
@@ -92,18 +83,18 @@ func (t *IndexStore) EndJob(ctx context.Context, j *index.Job, next *value.Time)
 	err = t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
 		due = false
 		switch {
-		case s.holder != j.Holder:
+		case s.Holder != j.Holder:
 			return s, false
 		case next != nil && j.Stalled():
-			s.due = *next
+			s.Due = *next
 		case next != nil:
 			s.setDue(*next)
-		case s.requests == j.Requests:
+		case s.Requests == j.Requests:
 			return jobState{}, true
 		}
-		s.holder, s.lease, s.unfinished = 0, 0, j.Unfinished
-		if due = s.due <= value.TimeOf(t.now()); !due {
-			s.marked = s.due
+		s.Holder, s.Lease, s.Unfinished = 0, 0, j.Unfinished
+		if due = s.Due <= value.TimeOf(t.now()); !due {
+			s.marked = s.Due
 		}
 		return s, true
 	})
@@ -114,11 +105,11 @@ func (t *IndexStore) EndJob(ctx context.Context, j *index.Job, next *value.Time)
 // that is under way no longer has it.
 func (t *IndexStore) ReleaseJob(ctx context.Context, org value.ID, list string) error {
 	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
-		if s.unfinished < index.MaxUnfinished {
+		if s.Unfinished < index.MaxUnfinished {
 			return s, false
 		}
 		now := value.TimeOf(t.now())
-		s.holder, s.lease, s.unfinished, s.due, s.marked = 0, 0, 0, now, now
+		s.Holder, s.Lease, s.Unfinished, s.Due, s.marked = 0, 0, 0, now, now
 		return s, true
 	})
 }
@@ -156,7 +147,7 @@ func (t *IndexStore) changeJob(ctx context.Context, org value.ID, list string, c
 		if !changed {
 			return true, nil
 		}
-		return t.replaceJob(ctx, org, list, s.token, next)
+		return t.replaceJob(ctx, org, list, s.Token, next)
 	})
 	if err != nil {
 		return fmt.Errorf("change the job of %s: %w", list, err)
@@ -165,7 +156,7 @@ func (t *IndexStore) changeJob(ctx context.Context, org value.ID, list string, c
 }
 
 // replaceJob writes the next state, or deletes the job when that is the zero
-// state, if the job's last write has the token; 0 means that there is no job.
+// state, if the job's last write has the token; 0 means none.
 func (t *IndexStore) replaceJob(ctx context.Context, org value.ID, list string, token uint64, next jobState) (done bool, err error) {
 	condition, values := ifToken(token)
 	if next == (jobState{}) {
@@ -177,17 +168,7 @@ func (t *IndexStore) replaceJob(ctx context.Context, org value.ID, list string, 
 }
 
 func encodeJob(org value.ID, list string, s jobState) item {
-	it := jobKey(org, list).newItem(typeJob)
-	it[attrAsked] = num(s.requests)
-	if s.due != 0 {
-		it[attrDue] = num(int64(s.due))
-	}
-	if s.holder != 0 {
-		it[attrHolder], it[attrLease] = unsigned(s.holder), num(int64(s.lease))
-	}
-	if s.unfinished != 0 {
-		it[attrUnfinished] = num(s.unfinished)
-	}
+	it := encode(jobKey(org, list), typeJob, s)
 	it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(s.marked, org, list))
 	return it
 }
@@ -197,10 +178,8 @@ func decodeJob(it item) (s jobState, err error) {
 	if it == nil {
 		return s, nil
 	}
-	s = jobState{
-		requests: getNumber(it, attrAsked), due: value.Time(getNumber(it, attrDue)),
-		holder: getUnsigned(it, attrHolder), lease: value.Time(getNumber(it, attrLease)), token: getUnsigned(it, attrToken),
-		unfinished: getNumber(it, attrUnfinished),
+	if s, err = decode[jobState](it); err != nil {
+		return s, err
 	}
 	sort := getString(it, attrGSI1SK)
 	at, _, _ := strings.Cut(sort, "#")

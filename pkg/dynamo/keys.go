@@ -9,7 +9,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // Attribute names that more than one kind of item has.
@@ -39,7 +38,6 @@ const (
 	typeCredential   = "cred"
 	typeClient       = "cli"
 	typeSigningKeys  = "sgn"
-	typeSenderKeys   = "snd"
 	typeCounters     = "ctr"
 	typePermits      = "slt"
 	typeHour         = "hour"
@@ -81,7 +79,7 @@ func organizationOf(pk string) (value.ID, error) {
 	rest, found := strings.CutPrefix(pk, "ORG#")
 	id, _, more := strings.Cut(rest, "#")
 	if !found || !more {
-		return value.ID{}, fmt.Errorf("the partition %q is no organization's", pk)
+		return value.ID{}, fmt.Errorf("the partition %q is not an organization's", pk)
 	}
 	org, err := value.ParseID(id)
 	if err != nil {
@@ -160,7 +158,8 @@ func clientKey(clientID value.ID) key { return key{"CLIENT#" + clientID.String()
 // signingKeysKey is the one item of public keys.
 func signingKeysKey() key { return key{"SIGNING", "KEYS"} }
 
-// senderKeysKey is the one item of an organization's sender keys.
+// senderKeysKey is the item of an organization's sender keys, which nothing
+// writes: see [RecordStore.ReadRecords].
 func senderKeysKey(org value.ID) key { return key{"ORG#" + org.String() + "#SENDERS", "KEYS"} }
 
 // countersPartition holds the counter shards of an endpoint, whose outcomes
@@ -173,18 +172,13 @@ func counterShardKey(org, endpoint value.ID, shard int) key {
 	return key{countersPartition(org, endpoint), shardName(shard)}
 }
 
-// shardName names a counter shard by its number in base 32, from "g" on to "10",
-// which is [webhook.StreamShard]. "0" to "f" are shards that an earlier release
-// wrote in the permits' partition. They are shards of their own, of negative
-// numbers: they are read with the others, and only that release writes them, also
-// when it runs beside this one.
-func shardName(number int) string {
-	return strconv.FormatInt(int64(number+webhook.MaxCounterShards), 2*webhook.MaxCounterShards)
-}
+// shardName names a counter shard by its number in base 32: "g" is
+// [webhook.StreamShard].
+func shardName(number int) string { return strconv.FormatInt(int64(number), 32) }
 
 func shardNumber(name string) (int, error) {
-	n, err := strconv.ParseUint(name, 2*webhook.MaxCounterShards, 6)
-	return int(n) - webhook.MaxCounterShards, err //nolint:gosec // 6 bits
+	n, err := strconv.ParseUint(name, 32, 5)
+	return int(n), err //nolint:gosec // 5 bits
 }
 
 // permitsPartition holds the permits of an organization's endpoints, which
@@ -224,7 +218,7 @@ func organizationKey(org value.ID) key { return key{organizationsPartition, org.
 // heartbeatKey is the one item of the heartbeat.
 func heartbeatKey() key { return key{"HEARTBEAT", "HEARTBEAT"} }
 
-// countedKey is the one item that tells how far the stream is counted.
+// countedKey is the key of the item that says how far the stream is counted.
 func countedKey() key { return key{"HEARTBEAT", "COUNTED"} }
 
 // requestKey gives each request a partition key of its own.

@@ -12,13 +12,15 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 )
 
-// They are outside the body so that writers of the tail, and releases that do
-// not know its format, can read them.
-const (
-	attrCovered   = "covered"
-	attrCoveredAt = "coveredAt"
-	attrShared    = "shared"
-)
+// manifestItem is an [index.StoredManifest] as it is stored. How far it covers the
+// tail is outside the body, so that writers of the tail can read it.
+type manifestItem struct {
+	Version   uint64     `dynamodbav:"itemVersion"`
+	Covered   uint64     `dynamodbav:"covered"`
+	CoveredAt value.Time `dynamodbav:"coveredAt"`
+	At        value.Time `dynamodbav:"at"`
+	Body      []byte     `dynamodbav:"body,omitempty"`
+}
 
 // Manifest reads a manifest, strongly consistent; nil when there is none.
 func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
@@ -26,22 +28,20 @@ func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which str
 	if err != nil || it == nil {
 		return nil, err
 	}
-	return decodeManifest(it), nil
+	return decodeManifest(it)
 }
 
-func decodeManifest(it item) *index.StoredManifest {
-	return &index.StoredManifest{
-		Version: getUnsigned(it, attrItemVersion), Covered: getUnsigned(it, attrCovered),
-		CoveredAt: getTime(it, attrCoveredAt), At: getTime(it, attrAt), Shared: getBool(it, attrShared), Body: getBinary(it, attrBody),
-	}
+func decodeManifest(it item) (*index.StoredManifest, error) {
+	m, err := decode[manifestItem](it)
+	return (*index.StoredManifest)(&m), err
 }
 
 // Manifests reads the manifests whose names begin so, strongly consistent.
 func (t *IndexStore) Manifests(ctx context.Context, org value.ID, list, prefix string) (map[string]*index.StoredManifest, error) {
 	found := map[string]*index.StoredManifest{}
-	return found, t.query(ctx, partition(tailPartition(org, list), prefix), func(it item) (bool, error) {
-		found[getString(it, attrSK)] = decodeManifest(it)
-		return true, nil
+	return found, t.query(ctx, partition(tailPartition(org, list), prefix), func(it item) (more bool, err error) {
+		found[getString(it, attrSK)], err = decodeManifest(it)
+		return true, err
 	})
 }
 
@@ -49,12 +49,13 @@ func (t *IndexStore) Manifests(ctx context.Context, org value.ID, list, prefix s
 // layout that has come farthest; nowhere without a manifest.
 func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
 	in := partition(tailPartition(org, list), manifestPrefix)
-	in.ProjectionExpression = aws.String(attrCovered + ", " + attrCoveredAt)
+	in.ProjectionExpression = aws.String("covered, coveredAt")
 	return end, t.query(ctx, in, func(it item) (bool, error) {
-		if covered := getUnsigned(it, attrCovered); covered > end.Sequence {
-			end = index.Position{Sequence: covered, At: getTime(it, attrCoveredAt)}
+		m, err := decodeManifest(it)
+		if m.Covered > end.Sequence {
+			end = index.Position{Sequence: m.Covered, At: m.CoveredAt}
 		}
-		return true, nil
+		return true, err
 	})
 }
 
@@ -66,13 +67,10 @@ func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which 
 	if err := checkBody("a manifest", m.Body); err != nil {
 		return false, err
 	}
-	it := manifestKey(org, list, which).newItem(typeManifest)
-	it[attrItemVersion], it[attrCovered], it[attrBody] = unsigned(m.Version), unsigned(m.Covered), bodyValue(m.Body)
-	it[attrCoveredAt], it[attrAt] = num(int64(m.CoveredAt)), num(int64(m.At))
-	it[attrShared] = boolean(m.Shared)
+	it := encode(manifestKey(org, list, which), typeManifest, manifestItem(m))
 	condition, values := ifAbsent, item(nil)
 	if m.Version != 1 {
-		condition, values = "itemVersion = :replaced", item{":replaced": unsigned(m.Version - 1)}
+		condition, values = "itemVersion = :replaced", item{":replaced": num(m.Version - 1)}
 	}
 	repeated := false
 	current, done, err := t.putOnce(ctx, "put a manifest", it, newToken(), condition, values, noteRepetition(&repeated))
@@ -84,11 +82,11 @@ func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which 
 }
 
 // DeleteManifest deletes the manifest of the version; a manifest that is gone
-// already is no error. It fails with [fault.ErrChanged] when another version is
+// already is not an error. It fails with [fault.ErrChanged] when another version is
 // there. Without a live manifest and without entries a tail starts from 1 again.
 func (t *IndexStore) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
 	_, done, err := t.removeItem(ctx, "delete a manifest", t.remove(manifestKey(org, list, which),
-		ifAbsent+" OR itemVersion = :version", item{":version": unsigned(version)}))
+		ifAbsent+" OR itemVersion = :version", item{":version": num(version)}))
 	if err == nil && !done {
 		return fault.ErrChanged
 	}

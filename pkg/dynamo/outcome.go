@@ -2,13 +2,13 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -61,7 +61,7 @@ func (t *DeliveryStore) recording(outcomes []webhook.DeliveryChange, shards []we
 		}
 		r.tokens[i] = max(1, maphash.String(t.seed, getString(it, attrDoc)))
 		maphash.WriteComparable(&all, r.tokens[i])
-		it[attrWrite] = unsigned(r.tokens[i])
+		it[attrWrite] = num(r.tokens[i])
 		r.writes = append(r.writes, t.putRevision(it, o.Previous.UpdatedAt))
 	}
 	for _, w := range shards {
@@ -138,7 +138,6 @@ func (t *DeliveryStore) RecordEach(ctx context.Context, outcomes []webhook.Deliv
 // updateTogether makes puts of deliveries by PartiQL's UPDATE in batches, each
 // statement on its own, and adds to refused those whose condition does not hold.
 func (t *DeliveryStore) updateTogether(ctx context.Context, writes []write, which []int, refused refusals) error {
-	const tried = "record outcomes"
 	statement := `UPDATE "` + t.name + `" SET doc=?, rev=?, w=?, uncounted=? WHERE PK=? AND SK=? AND rev=?`
 	for some := range slices.Chunk(which, maxInsertItems) {
 		statements := make([]types.BatchStatementRequest, len(some))
@@ -148,22 +147,14 @@ func (t *DeliveryStore) updateTogether(ctx context.Context, writes []write, whic
 				it[attrDoc], it[attrRevision], it[attrWrite], it[attrUncounted], it[attrPK], it[attrSK], writes[at].Put.ExpressionAttributeValues[":rev"],
 			}}
 		}
-		answers, err := t.execute(ctx, tried, statements)
-		if err != nil {
-			return err
-		}
 		var keys []key
-		for i, at := range some {
-			refusal := answers[i].Error
+		for i, err := range t.execute(ctx, "record outcomes", maxOutcomeTries, statements) {
 			switch {
-			case refusal == nil:
-			case refusal.Code == types.BatchStatementErrorCodeEnumConditionalCheckFailed:
-				refused[at] = nil
-				keys = append(keys, keyOf(writes[at].Put.Item))
-			case passes(refusal.Code):
-				return fault.Busy(statementError(tried, refusal))
-			default:
-				return statementError(tried, refusal)
+			case errors.Is(err, errRefused):
+				refused[some[i]] = nil
+				keys = append(keys, keyOf(writes[some[i]].Put.Item))
+			case err != nil:
+				return err
 			}
 		}
 		found, err := t.batchGetLive(ctx, keys)

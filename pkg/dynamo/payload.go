@@ -18,23 +18,9 @@ const (
 	unitBody   = 900
 )
 
-// PutPayloads keeps the bodies of events' deliveries, each event once. One
-// that exists already stays, so that every attempt sends the same bytes even
-// when a later release would write them otherwise.
-func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
-	_, err := t.insert(ctx, t.payloadInsertions(payloads))
-	return err
-}
-
-func (t *DeliveryStore) payloadInsertions(payloads []webhook.Payload) []insertion {
-	items := make([]insertion, len(payloads))
-	for i, p := range payloads {
-		items[i] = t.insertion(t.encodePayload(p.OrganizationID, p.EventID, p.Body))
-	}
-	return items
-}
-
-// PutPayload keeps one body, as PutPayloads does.
+// PutPayload keeps the body of an event's deliveries. One that exists already
+// stays, so that every attempt sends the same bytes even when a later release
+// would write them otherwise.
 func (t *DeliveryStore) PutPayload(ctx context.Context, org, event value.ID, body []byte) error {
 	_, _, err := t.putItem(ctx, "put a payload", t.put(t.encodePayload(org, event, body), ifAbsent, nil))
 	return err
@@ -59,7 +45,7 @@ func (t *DeliveryStore) Payload(ctx context.Context, org, event value.ID) ([]byt
 	return read(ctx, t.db, payloadKey(org, event), t.decodePayload)
 }
 
-// decodePayload returns nil for what is absent.
+// decodePayload returns nil for an absent item.
 func (t *DeliveryStore) decodePayload(it item) ([]byte, error) {
 	packed := getBinary(it, attrPacked)
 	if packed == nil {

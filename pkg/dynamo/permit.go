@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -69,8 +67,8 @@ func (p permits) take(holder string, now, until value.Time) (next permits, free 
 // putPermits writes the permits if they still have the token that they were read
 // with, 0 for none. Otherwise it returns them as they are.
 func (t *EndpointStore) putPermits(ctx context.Context, org, endpoint value.ID, read uint64, p permits) (current item, done bool, err error) {
-	it := permitsKey(org, endpoint).newItem(typePermits)
-	if it[attrDoc], err = encodeDoc(p, json.Deterministic(true)); err != nil {
+	it, err := docItem(permitsKey(org, endpoint), typePermits, p)
+	if err != nil {
 		return nil, false, err
 	}
 	it[attrExpires] = expiry(slices.Max(slices.Collect(maps.Values(p))).Add(permitRetention))

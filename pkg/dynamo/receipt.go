@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -25,7 +24,7 @@ func (t *ReceiptStore) CreateReceipt(ctx context.Context, s *receipt.Stored) err
 // Receipt reads one receipt, strongly consistent; nil when the organization has
 // none with the id.
 func (t *ReceiptStore) Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error) {
-	return read(ctx, t.db, receiptKey(org, id), decodeReceipt)
+	return read(ctx, t.db, receiptKey(org, id), decodeDoc[receipt.Stored])
 }
 
 // Receipts reads an organization's receipts, the latest first, eventually
@@ -44,8 +43,8 @@ func (t *ReceiptStore) Receipts(ctx context.Context, org, before value.ID, limit
 	if err := group.Wait(); err != nil {
 		return nil, next, err
 	}
-	// Each shard was read down to its end: what is older than the latest of these
-	// ends may be missing.
+	// Each shard was read down to its end: receipts older than the latest of
+	// these ends may be missing.
 	next = slices.MaxFunc(ends, value.ID.Compare)
 	for _, r := range slices.Concat(pages...) {
 		if r.Receipt.ID.Compare(next) >= 0 {
@@ -75,7 +74,7 @@ func (t *ReceiptStore) latestReceipts(ctx context.Context, org value.ID, shard i
 		return nil, end, wrap("query receipts", err)
 	}
 	for _, it := range t.live(out.Items) {
-		r, err := decodeReceipt(it)
+		r, err := decodeDoc[receipt.Stored](it)
 		if err != nil {
 			return nil, end, err
 		}
@@ -98,20 +97,8 @@ func (t *ReceiptStore) CompleteReceipt(ctx context.Context, s *receipt.Stored) e
 	return err
 }
 
-// decodeReceipt reads a receipt. Before there were others each was of posted records.
-func decodeReceipt(it item) (*receipt.Stored, error) {
-	s, err := decodeDoc[receipt.Stored](it)
-	if s != nil {
-		s.Receipt.Source = cmp.Or(s.Receipt.Source, receipt.Posted)
-	}
-	return s, err
-}
-
 func encodeReceipt(s *receipt.Stored, revision value.Time) (it item, err error) {
-	it = receiptKey(s.OrganizationID, s.Receipt.ID).newItem(typeReceipt)
-	if it[attrDoc], err = encodeDoc(s); err != nil {
-		return nil, err
-	}
+	it, err = docItem(receiptKey(s.OrganizationID, s.Receipt.ID), typeReceipt, s)
 	it[attrRevision], it[attrExpires] = num(revision), expiry(s.Receipt.ExpiresAt)
-	return it, nil
+	return it, err
 }

@@ -54,20 +54,3 @@ func TestAWalkThroughReceiptsMeetsEachOnceTheLatestFirst(t *testing.T) {
 		}
 	}
 }
-
-func TestAReceiptOfAnOlderReleaseIsOfPostedRecords(t *testing.T) {
-	table := dynamotest.NewTable(t)
-	s := receipt.New(value.NewID(), value.ID{}, nil, 1, value.TimeOf(time.Now()))
-	s.Receipt.Source = ""
-	if err := table.CreateReceipt(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	one, err := table.Receipt(t.Context(), s.OrganizationID, s.Receipt.ID)
-	if err != nil || one.Receipt.Source != receipt.Posted {
-		t.Errorf("got %+v, %v", one, err)
-	}
-	all, _, err := table.Receipts(t.Context(), s.OrganizationID, value.ID{}, 1)
-	if err != nil || len(all) != 1 || all[0].Receipt.Source != receipt.Posted {
-		t.Errorf("listed %+v, %v", all, err)
-	}
-}

@@ -41,7 +41,7 @@ func (t *RecordStore) Records(ctx context.Context, org value.ID, kind commerce.K
 }
 
 // RecordsSince is Records for half of the read units: it reads eventually
-// consistent, and again, strongly consistent, only what is absent or older
+// consistent, and again, strongly consistent, only records absent or older
 // than its least revision in that answer.
 func (t *RecordStore) RecordsSince(
 	ctx context.Context, org value.ID, kind commerce.Kind, least map[value.ID]value.Time,
@@ -140,7 +140,7 @@ func encodeRecord(s *commerce.Stored) item {
 	return it
 }
 
-// decodeRecord returns nil for what is absent.
+// decodeRecord returns nil for an absent item.
 func decodeRecord(it item) (*commerce.Stored, error) {
 	if it == nil {
 		return nil, nil
@@ -171,7 +171,7 @@ func decodeRecord(it item) (*commerce.Stored, error) {
 		for _, v := range list.Value {
 			site, ok := v.(*types.AttributeValueMemberS)
 			if !ok {
-				return nil, fmt.Errorf("decode the record %s: a site that is no text", s.ID)
+				return nil, fmt.Errorf("decode the record %s: a site that is not text", s.ID)
 			}
 			id, err := value.ParseID(site.Value)
 			if err != nil {
@@ -195,31 +195,56 @@ type RecordRef struct {
 
 // Found is the answer for one reference.
 type Found struct {
-	Stored *commerce.Stored // a tombstone too; nil when there is none
-	Err    error            // the record could not be read
+	Stored     *commerce.Stored // a tombstone too; nil when there is none
+	SenderKeys bool             // the organization has keys of signed senders
+	Err        error            // the record could not be read
 }
 
 // ReadRecords reads records of any kind and organization, tombstones included,
 // strongly consistent, a hundred a call. The references must be distinct. It
 // answers in their order, for each on its own: one that cannot be read leaves
 // the others alone.
+//
+// Keys of signed senders are not checked any more. Their item is looked for in
+// the same call, until this process has once found that the organization has
+// none: nothing makes one.
 func (t *RecordStore) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
+	found := make([]Found, 0, len(refs))
+	for some := range slices.Chunk(refs, maxBatchGet) {
+		found = append(found, t.readRecords(ctx, some)...)
+	}
+	return found
+}
+
+func (t *RecordStore) readRecords(ctx context.Context, refs []RecordRef) []Found {
 	found := make([]Found, len(refs))
 	keys, at := make([]key, len(refs)), make(map[key]int, len(refs))
 	for i, r := range refs {
 		keys[i] = recordKey(r.OrganizationID, string(r.Kind), r.ID)
 		at[keys[i]] = i
 	}
-	for some := range slices.Chunk(keys, maxBatchGet) {
-		items, err := t.batchGetLive(ctx, some)
-		if err != nil {
-			for _, k := range some {
-				found[at[k]].Err = err
-			}
+	for _, r := range refs {
+		if t.unsigned.get(r.OrganizationID) == 0 {
+			keys = append(keys, senderKeysKey(r.OrganizationID))
 		}
-		for _, it := range items {
-			one := &found[at[keyOf(it)]]
-			one.Stored, one.Err = decodeRecord(it)
+	}
+	items, err := t.batchGetLive(ctx, keys)
+	signed := map[key]bool{}
+	for _, it := range items {
+		if i, isRecord := at[keyOf(it)]; isRecord {
+			found[i].Stored, found[i].Err = decodeRecord(it)
+		} else {
+			signed[keyOf(it)] = true
+		}
+	}
+	for i, r := range refs {
+		switch {
+		case err != nil:
+			found[i].Err = err
+		case signed[senderKeysKey(r.OrganizationID)]:
+			found[i].SenderKeys = true
+		default:
+			t.unsigned.set(r.OrganizationID, value.TimeOf(t.now()))
 		}
 	}
 	return found
@@ -233,31 +258,22 @@ func (t *RecordStore) ReadRecords(ctx context.Context, refs []RecordRef) []Found
 // after another: several at a time would slow the table down for other
 // writers, and hardly be done sooner.
 func (t *RecordStore) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
-	items, left := make([]insertion, len(records)), make([]int, len(records))
+	items := make([]item, len(records))
 	for i, s := range records {
-		items[i], left[i] = t.insertion(encodeRecord(s)), i
+		items[i] = encodeRecord(s)
 	}
-	taken, errs := make([]bool, len(records)), make([]error, len(records))
-	for len(left) > 0 {
-		n := batchLength(items, left)
-		failed, err := t.insertBatch(ctx, items, left[:n], taken)
-		for _, i := range failed {
-			if fault.Is(err, fault.Unavailable) {
-				errs[i] = fmt.Errorf("create %s %s: %w", records[i].Kind, records[i].ID, err)
-				continue
-			}
-			// The table has refused one of the batch as wrong. What became of
-			// the others is unknown, so each is put alone.
-			taken[i] = true
+	errs := t.insert(ctx, "create records", items, 1)
+	for i, s := range records {
+		switch {
+		case errs[i] == nil:
+		case fault.Is(errs[i], fault.Unavailable):
+			errs[i] = fmt.Errorf("create %s %s: %w", s.Kind, s.ID, errs[i])
+		default:
+			// The key is taken, or the table refuses the record or a neighbour as
+			// wrong. A single put knows the record that an earlier try of its own
+			// has written, and replaces a tombstone that has expired.
+			errs[i] = t.PutRecord(ctx, nil, s)
 		}
-		for _, i := range left[:n] {
-			if taken[i] {
-				// A single put knows the record that an earlier try of its own
-				// has written, and replaces a tombstone that has expired.
-				errs[i] = t.PutRecord(ctx, nil, records[i])
-			}
-		}
-		left = left[n:]
 	}
 	return errs
 }

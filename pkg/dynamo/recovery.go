@@ -16,15 +16,15 @@ const recoveryRetention = 32 * 24 * time.Hour
 // CreateRecovery stores a recovery. Its due mark lets the sweeper continue it
 // from next on, and its endpoint names it, so that there is one at a time. A
 // fault conflict says whether the endpoint is not ACTIVE or another recovery
-// of it runs; not_found means that there is no such endpoint.
+// of it runs; not_found means that the endpoint does not exist.
 func (t *DeliveryStore) CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error {
 	it, err := encodeRecovery(r, next)
 	if err != nil {
 		return err
 	}
-	refused, err := t.transact(ctx, "create a recovery", t.put(it, ifAbsent, nil), named(
+	refused, err := t.transact(ctx, "create a recovery", t.put(it, ifAbsent, nil),
 		t.update(endpointKey(r.OrganizationID, r.EndpointID), "SET recovery = :id", "#status = :active AND attribute_not_exists(recovery)",
-			item{":id": str(r.ID.String()), ":active": str(string(webhook.Active))}), map[string]string{"#status": attrStatus}))
+			item{":id": str(r.ID.String()), ":active": str(string(webhook.Active))}))
 	if endpoint, is := refused[1]; is {
 		return recoveryConflict(endpoint)
 	}
@@ -74,13 +74,10 @@ func (t *DeliveryStore) PutRecovery(ctx context.Context, previous, next *webhook
 }
 
 func encodeRecovery(r *webhook.Recovery, from value.Time) (it item, err error) {
-	it = recoveryKey(r.OrganizationID, r.EndpointID, r.ID).newItem(typeRecovery)
-	if it[attrDoc], err = encodeDoc(r); err != nil {
-		return nil, err
-	}
+	it, err = docItem(recoveryKey(r.OrganizationID, r.EndpointID, r.ID), typeRecovery, r)
 	it[attrRevision], it[attrExpires] = num(r.UpdatedAt), expiry(r.CreatedAt.Add(recoveryRetention))
 	if r.Status == webhook.RecoveryRunning {
 		markDue(it, r.ID, from)
 	}
-	return it, nil
+	return it, err
 }

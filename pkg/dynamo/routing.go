@@ -3,105 +3,94 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Attributes of an endpoint's routing: it changes with deliveries, and leaves
-// the doc and rev alone, which change with the configuration. A circuit has a
-// due mark, from which the sweeper looks at it. attrAlert is the type of its
-// last alert, by which the stream's filter finds what is announced, also on a
-// delivery that FAILED.
+// An endpoint's routing changes with deliveries, and leaves the doc and rev alone,
+// which change with the configuration. attrRouting is the routing as JSON, absent
+// for the zero one. A circuit has a due mark, from which the sweeper looks at it.
+// attrAlert is the type of the last alert, by which the stream's filter finds what
+// is announced, also on a delivery that FAILED.
 const (
-	attrCircuit = "circuit"
-	attrLane    = "lane"
+	attrRouting = "routing"
 	attrAlert   = "alert"
-	attrAlertAt = "alertAt"
 )
 
-// maxRoutingTries bounds the tries at a routing whose stored form is not the
-// one that this release writes.
+// maxRoutingTries bounds the tries at a routing that is stored in another form than
+// this release writes.
 const maxRoutingTries = 3
 
 // SetRouting stores the endpoint's next routing if previous is the stored one,
 // and reports whether next is stored then; false means that another writer was
 // faster or that the endpoint was deleted.
-func (t *EndpointStore) SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error) {
-	stored, err := encodeRouting(previous)
+func (t *EndpointStore) SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (set bool, err error) {
+	was, err := encodeRouting(previous)
 	if err != nil {
 		return false, err
 	}
-	for range maxRoutingTries {
+	err = retry.Contended(ctx, maxRoutingTries, func() (done bool, err error) {
 		u := endpointUpdate{conditions: []string{"attribute_exists(doc)"}, values: item{}}
-		if err := u.reroute(stored, next, endpoint); err != nil {
+		if err := u.reroute(was, previous, next, endpoint); err != nil {
 			return false, err
 		}
-		found, done, err := t.updateItem(ctx, "set an endpoint's routing", u.write(t.db, org, endpoint), types.ReturnValueNone)
-		if err != nil || done {
-			return done, err
-		}
-		if found == nil || getBool(found, attrDeleted) {
-			return false, nil
+		var found item
+		found, set, err = t.updateItem(ctx, "set an endpoint's routing", u.write(t.db, org, endpoint), types.ReturnValueNone)
+		if set || err != nil || found == nil || getBool(found, attrDeleted) {
+			return true, err
 		}
 		current, err := decodeRouting(found)
 		if err != nil || !current.Equal(previous) {
 			// A write whose answer was lost finds what it has written.
-			return err == nil && current.Equal(next), err
+			set = err == nil && current.Equal(next)
+			return true, err
 		}
-		stored = storedRouting(found)
-	}
-	return false, nil
+		was = getString(found, attrRouting)
+		return false, nil
+	})
+	return set, err
 }
 
-// routing is a routing as it is stored; "" means absent.
-type routing struct{ circuit, lane, alert, alertAt string }
-
-func encodeRouting(r webhook.Routing) (routing, error) {
-	stored := routing{lane: string(r.Lane), alert: r.Alert.Type}
-	if r.Alert.Type != "" {
-		stored.alertAt = r.Alert.At.String()
+// encodeRouting returns "" for the zero routing.
+func encodeRouting(r webhook.Routing) (string, error) {
+	if r.Equal(webhook.Routing{}) {
+		return "", nil
 	}
-	if r.Circuit == nil {
-		return stored, nil
-	}
-	circuit, err := json.Marshal(r.Circuit)
+	text, err := json.Marshal(r)
 	if err != nil {
-		return stored, fmt.Errorf("encode a circuit: %w", err)
+		return "", fmt.Errorf("encode a routing: %w", err)
 	}
-	stored.circuit = string(circuit)
-	return stored, nil
+	return string(text), nil
 }
 
-func storedRouting(it item) routing {
-	return routing{
-		circuit: getString(it, attrCircuit), lane: getString(it, attrLane), alert: getString(it, attrAlert), alertAt: getString(it, attrAlertAt),
-	}
-}
-
-func decodeRouting(it item) (webhook.Routing, error) {
-	stored := storedRouting(it)
-	r := webhook.Routing{Lane: webhook.Lane(stored.lane)}
-	if stored.alert != "" {
-		at, err := value.ParseTime(stored.alertAt)
-		if err != nil {
-			return r, fmt.Errorf("decode the alert of %s: %w", getString(it, attrSK), err)
-		}
-		r.Alert = webhook.Alert{Type: stored.alert, At: at}
-	}
-	if stored.circuit == "" {
+func decodeRouting(it item) (r webhook.Routing, err error) {
+	text := getString(it, attrRouting)
+	if text == "" {
 		return r, nil
 	}
-	r.Circuit = &webhook.Circuit{}
-	if err := json.Unmarshal([]byte(stored.circuit), r.Circuit); err != nil {
-		return r, fmt.Errorf("decode the circuit of %s: %w", getString(it, attrSK), err)
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return r, fmt.Errorf("decode the routing of %s: %w", getString(it, attrSK), err)
 	}
 	return r, nil
+}
+
+// routingAttributes are the attributes of an endpoint's item that its routing
+// decides; one that is "" is absent.
+func routingAttributes(r webhook.Routing, endpoint value.ID) (map[string]string, error) {
+	text, err := encodeRouting(r)
+	attributes := map[string]string{attrRouting: text, attrAlert: r.Alert.Type, attrGSI1PK: "", attrGSI1SK: ""}
+	if r.Circuit != nil {
+		attributes[attrGSI1PK], attributes[attrGSI1SK] = duePartition(shardOf(endpoint)), circuitMark(circuitDue(r.Circuit), endpoint)
+	}
+	return attributes, err
 }
 
 // circuitDue is when the sweeper looks at a circuit: at one whose probe comes
@@ -123,49 +112,32 @@ type endpointUpdate struct {
 	values                    item
 }
 
-// set gives an attribute a value, or removes it when that is "".
-func (u *endpointUpdate) set(name, text string) {
-	if text == "" {
-		u.removes = append(u.removes, name)
-		return
-	}
-	u.sets = append(u.sets, name+" = :"+name)
-	u.values[":"+name] = str(text)
-}
-
-// require wants an attribute to have a value, or to be absent when that is "".
-func (u *endpointUpdate) require(name, text string) {
-	if text == "" {
-		u.conditions = append(u.conditions, "attribute_not_exists("+name+")")
-		return
-	}
-	u.conditions = append(u.conditions, name+" = :was"+name)
-	u.values[":was"+name] = str(text)
-}
-
-// reroute replaces the routing that is stored, with the due mark of its
-// circuit. A circuit that stays keeps its mark, which may have been moved.
-func (u *endpointUpdate) reroute(was routing, next webhook.Routing, endpoint value.ID) error {
-	u.require(attrCircuit, was.circuit)
-	u.require(attrLane, was.lane)
-	u.require(attrAlertAt, was.alertAt)
-	stored, err := encodeRouting(next)
+// reroute replaces the routing previous, which is stored as the text was, with the
+// due mark of its circuit. A circuit that stays keeps its mark, which may have been
+// moved.
+func (u *endpointUpdate) reroute(was string, previous, next webhook.Routing, endpoint value.ID) error {
+	attributes, err := routingAttributes(next, endpoint)
 	if err != nil {
 		return err
 	}
-	u.set(attrLane, stored.lane)
-	u.set(attrAlert, stored.alert)
-	u.set(attrAlertAt, stored.alertAt)
-	if stored.circuit == was.circuit {
+	if previous.Circuit.Equal(next.Circuit) {
+		delete(attributes, attrGSI1PK)
+		delete(attributes, attrGSI1SK)
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if attributes[name] == "" {
+			u.removes = append(u.removes, name)
+			continue
+		}
+		u.sets = append(u.sets, name+" = :"+name)
+		u.values[":"+name] = str(attributes[name])
+	}
+	if was == "" {
+		u.conditions = append(u.conditions, "attribute_not_exists(routing)")
 		return nil
 	}
-	u.set(attrCircuit, stored.circuit)
-	partition, mark := "", ""
-	if next.Circuit != nil {
-		partition, mark = duePartition(shardOf(endpoint)), circuitMark(circuitDue(next.Circuit), endpoint)
-	}
-	u.set(attrGSI1PK, partition)
-	u.set(attrGSI1SK, mark)
+	u.conditions = append(u.conditions, "routing = :was")
+	u.values[":was"] = str(was)
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -198,12 +198,12 @@ func TestACircuitIsComparedByItsMeaning(t *testing.T) {
 	open := openAt(value.TimeOf(time.Now()))
 	setCondition(t, table, e, webhook.Routing{}, open, true)
 	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{
-		TableName: &name, FilterExpression: ptr("attribute_exists(circuit)"),
+		TableName: &name, FilterExpression: ptr("attribute_exists(routing)"),
 	})
 	if err != nil || len(out.Items) != 1 {
 		t.Fatalf("%d items, %v", len(out.Items), err)
 	}
-	circuit := out.Items[0]["circuit"].(*types.AttributeValueMemberS)
+	circuit := out.Items[0]["routing"].(*types.AttributeValueMemberS)
 	circuit.Value = `{"unknown":1, ` + circuit.Value[1:]
 	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: out.Items[0]}); err != nil {
 		t.Fatal(err)

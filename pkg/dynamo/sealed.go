@@ -10,15 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/api/idempotency"
-	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // SealedItem is an item that holds something sealed under the service key.
 type SealedItem struct {
 	Endpoint *webhook.Endpoint   // with sealed secrets, or
-	Request  *idempotency.Record // with a sealed answer, or
-	Senders  *sender.Keys
+	Request  *idempotency.Record // with a sealed answer
 
 	key       key
 	attribute string // the one that holds it
@@ -43,10 +41,10 @@ type ScanPosition struct {
 func ScanSealed(ctx context.Context, t *Table, segment, segments int, after ScanPosition) (found []SealedItem, next ScanPosition, err error) {
 	in := &dynamodb.ScanInput{
 		TableName: &t.name, Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)), //nolint:gosec // small
-		FilterExpression:          aws.String("#t IN (:endpoint, :senders) AND attribute_exists(doc) OR #t = :request AND attribute_exists(#body)"),
+		FilterExpression:          aws.String("#t = :endpoint AND attribute_exists(doc) OR #t = :request AND attribute_exists(#body)"),
 		ProjectionExpression:      aws.String("PK, SK, #t, doc, #body, expiresAtEpoch"),
 		ExpressionAttributeNames:  map[string]string{"#t": attrType, "#body": attrBody},
-		ExpressionAttributeValues: item{":endpoint": str(typeEndpoint), ":senders": str(typeSenderKeys), ":request": str(typeRequest)},
+		ExpressionAttributeValues: item{":endpoint": str(typeEndpoint), ":request": str(typeRequest)},
 	}
 	if after != (ScanPosition{}) {
 		in.ExclusiveStartKey = key{after.PK, after.SK}.item()
@@ -67,14 +65,9 @@ func ScanSealed(ctx context.Context, t *Table, segment, segments int, after Scan
 
 func decodeSealed(it item) (s SealedItem, err error) {
 	s = SealedItem{key: keyOf(it), attribute: attrDoc}
-	switch getString(it, attrType) {
-	case typeEndpoint:
+	if getString(it, attrType) == typeEndpoint {
 		s.read = it[attrDoc]
 		s.Endpoint, err = decodeDoc[webhook.Endpoint](it)
-		return s, err
-	case typeSenderKeys:
-		s.read = it[attrDoc]
-		s.Senders, err = decodeDoc[sender.Keys](it)
 		return s, err
 	}
 	s.attribute, s.read = attrBody, it[attrBody]
@@ -84,30 +77,25 @@ func decodeSealed(it item) (s SealedItem, err error) {
 	}
 	_, hash, found := strings.Cut(s.key.pk, "#REQUEST#")
 	if !found {
-		return s, fmt.Errorf("the item %s is no request's", &s)
+		return s, fmt.Errorf("the item %s is not a request's", &s)
 	}
 	s.Request = &idempotency.Record{Key: idempotency.Key{Organization: org, Hash: hash}, Answer: getBinary(it, attrBody)}
 	return s, nil
 }
 
-// ReplaceSealed stores what was sealed again, of the endpoint, of the request's
-// answer or of the sender keys, and nothing else of the item. done is false, and
+// ReplaceSealed stores the newly sealed text, of the endpoint or of the request's
+// answer, and nothing else of the item. done is false, and
 // nothing written, when the item has changed since it was read.
 func ReplaceSealed(ctx context.Context, t *Table, s *SealedItem) (done bool, err error) {
 	var next types.AttributeValue
-	switch {
-	case s.Endpoint != nil:
-		next, err = encodeDoc(s.Endpoint)
-	case s.Senders != nil:
-		next, err = encodeDoc(s.Senders)
-	default:
+	if s.Endpoint != nil {
+		if next, err = encodeDoc(s.Endpoint); err != nil {
+			return false, err
+		}
+	} else {
 		next = binary(s.Request.Answer)
 	}
-	if err != nil {
-		return false, err
-	}
-	w := named(t.update(s.key, "SET #sealed = :next", "#sealed = :read", item{":next": next, ":read": s.read}),
-		map[string]string{"#sealed": s.attribute})
+	w := t.update(s.key, "SET #"+s.attribute+" = :next", "#"+s.attribute+" = :read", item{":next": next, ":read": s.read})
 	_, done, err = t.updateItem(ctx, "replace what is sealed", w, types.ReturnValueNone)
 	return done, err
 }

@@ -53,7 +53,7 @@ func (Stream) DeliveryChange(r *events.DynamoDBEventRecord) (old, next *webhook.
 	return decodeChange(r, decodeDelivery)
 }
 
-// decodeChange decodes the images of a stream record; what is absent is nil.
+// decodeChange decodes the images of a stream record; an absent one is nil.
 func decodeChange[T any](r *events.DynamoDBEventRecord, decode func(item) (*T, error)) (old, next *T, err error) {
 	if old, err = decode(imageItem(r.Change.OldImage)); err != nil {
 		return nil, nil, err

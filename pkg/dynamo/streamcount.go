@@ -16,7 +16,7 @@ const (
 	// attrUncounted marks the write of a delivery whose attempt the stream is to
 	// count.
 	attrUncounted = "uncounted"
-	// attrPosition of a counter shard tells how far the stream is counted in it.
+	// attrPosition of a counter shard says how far the stream is counted in it.
 	attrPosition = "position"
 )
 

@@ -36,8 +36,11 @@ type Table struct {
 
 // The stores of the table. Each owns the items of its noun.
 type (
-	// RecordStore keeps commerce records, and reads the keys of their senders.
-	RecordStore struct{ *db }
+	// RecordStore keeps commerce records.
+	RecordStore struct {
+		*db
+		unsigned *organizations // those that are known to have no sender keys
+	}
 	// AccountStore keeps applications, API keys and credentials.
 	AccountStore struct{ *db }
 	// EndpointStore keeps endpoints, their condition, counters and permits.
@@ -58,7 +61,7 @@ type (
 	// register of organizations.
 	IndexStore struct {
 		*db
-		active *activities
+		active *organizations // until when they are known to be active
 	}
 )
 
@@ -74,10 +77,10 @@ type db struct {
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
 	db := &db{client: client, name: name, now: now}
 	return &Table{
-		db: db, RecordStore: &RecordStore{db}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
+		db: db, RecordStore: &RecordStore{db, newOrganizations()}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
 		DeliveryStore: &DeliveryStore{db: db, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()},
 		RateStore:     &RateStore{db}, IdempotencyStore: &IdempotencyStore{db}, ReceiptStore: &ReceiptStore{db},
-		IndexStore: &IndexStore{db, &activities{until: map[value.ID]value.Time{}}},
+		IndexStore: &IndexStore{db, newOrganizations()},
 	}
 }
 
@@ -106,7 +109,7 @@ func (t *db) getItem(ctx context.Context, k key, consistent bool) (item, error) 
 	return out.Item, nil
 }
 
-// read reads and decodes one item, as get does. decode gets nil for what is
+// read reads and decodes one item, as get does. decode gets nil for an item that is
 // absent.
 func read[T any](ctx context.Context, t *db, k key, decode func(item) (T, error)) (v T, err error) {
 	it, err := t.get(ctx, k)
@@ -316,7 +319,7 @@ var throttles = map[string]bool{
 	"TransactionConflictException":           true,
 }
 
-// wrap names what was tried and turns a table that is busy or out of reach
+// wrap names the attempted operation and turns a table that is busy or out of reach
 // into a fault. A request that the table refuses as wrong stays an internal
 // error: it is ours.
 func wrap(tried string, err error) error {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -30,8 +29,8 @@ const TailRetention = 30 * 24 * time.Hour
 // the manifest knows how far they went.
 //
 // The alternative is to keep recent changes in the manifest's own item, which
-// is read and written at once but paid for whole with every change: some 15
-// write units for each single change instead of 1 (go test -bench Tail).
+// is read and written at once but paid for whole with every change: a write unit
+// for each KB that it holds, instead of 1.
 const (
 	attrBody = "body"
 	attrAt   = "at"
@@ -78,7 +77,7 @@ func (t *IndexStore) AppendTail(ctx context.Context, org value.ID, list string, 
 		}
 		next.Sum = end.Sum + uint64(len(body))
 		it := tailKey(org, list, next.Sequence).newItem(typeTail)
-		it[attrAt], it[attrSum], it[attrBody] = num(int64(next.At)), unsigned(next.Sum), bodyValue(body)
+		it[attrAt], it[attrSum], it[attrBody] = num(next.At), num(next.Sum), binary(body)
 		it[attrExpires] = num(t.now().Add(TailRetention).Unix())
 		_, done, err = t.putOnce(ctx, "append to the tail", it, token, ifAbsent, nil)
 		return done, err
@@ -96,31 +95,23 @@ func checkBody(what string, body []byte) error {
 	return nil
 }
 
-// bodyValue also takes nil, which the SDK would send as no value.
-func bodyValue(body []byte) types.AttributeValue {
-	if body == nil {
-		body = []byte{}
-	}
-	return binary(body)
-}
-
 // newToken returns a random number other than 0.
 func newToken() uint64 {
-	return 1 + rand.Uint64N(math.MaxUint64) //nolint:gosec // tells writes apart, keeps no secret
+	return 1 + rand.Uint64N(math.MaxUint64) //nolint:gosec // distinguishes writes, keeps no secret
 }
 
 // TailEnd returns the position of the newest entry that there is or was, the
 // zero one before the first. Once age has removed it, Sum is 0; Previous is never
 // set.
 //
-// Age removes entries in any order, the newest perhaps first. A young entry
+// TTL deletes entries in any order, perhaps the newest first. A young entry
 // proves that no later one has been removed; with an old one the manifest is
-// asked too, which covered what was removed.
+// asked too, which covered the removed entries.
 func (t *IndexStore) TailEnd(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
 	in := partition(tailPartition(org, list), tailPrefix)
 	in.TableName, in.Limit, in.ScanIndexForward = &t.name, aws.Int32(1), aws.Bool(false)
-	in.ProjectionExpression = aws.String("SK, #at, #sum")
-	in.ExpressionAttributeNames = map[string]string{"#at": attrAt, "#sum": attrSum}
+	const projection = "SK, #at, #sum"
+	in.ProjectionExpression, in.ExpressionAttributeNames = aws.String(projection), namesIn(projection)
 	out, err := t.client.Query(ctx, in)
 	if err != nil {
 		return end, wrap("read the end of the tail", err)
@@ -146,24 +137,20 @@ func (t *IndexStore) TailEnd(ctx context.Context, org value.ID, list string) (en
 // consistent read costs twice as much; an eventually consistent one may lack
 // the newest entries, and single ones before them.
 func (t *IndexStore) TailAfter(ctx context.Context, org value.ID, list string, after uint64, consistent bool, each func(index.StoredEntry) error) error {
-	in := partition(tailPartition(org, list), "")
+	in := between(tailPartition(org, list), behind(tailKey(org, list, after).sk), behind(tailPrefix))
 	in.ConsistentRead = &consistent
-	return t.tailBetween(ctx, in, behind(tailKey(org, list, after).sk), behind(tailPrefix), func(e index.StoredEntry) (bool, error) {
-		return true, each(e)
-	})
+	return t.tail(ctx, in, func(e index.StoredEntry) (bool, error) { return true, each(e) })
 }
 
 // TailBack passes the entries up to the sequence to each, the newest first, for
 // as long as it wants more. It reads strongly consistent.
 func (t *IndexStore) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(index.StoredEntry) (more bool, err error)) error {
-	in := partition(tailPartition(org, list), "")
+	in := between(tailPartition(org, list), tailPrefix, tailKey(org, list, upTo).sk)
 	in.ScanIndexForward = aws.Bool(false)
-	return t.tailBetween(ctx, in, tailPrefix, tailKey(org, list, upTo).sk, each)
+	return t.tail(ctx, in, each)
 }
 
-func (t *IndexStore) tailBetween(ctx context.Context, in *dynamodb.QueryInput, first, last string, each func(index.StoredEntry) (bool, error)) error {
-	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
-	in.ExpressionAttributeValues[":first"], in.ExpressionAttributeValues[":last"] = str(first), str(last)
+func (t *IndexStore) tail(ctx context.Context, in *dynamodb.QueryInput, each func(index.StoredEntry) (more bool, err error)) error {
 	return t.query(ctx, in, func(it item) (bool, error) {
 		e, err := decodeTail(it)
 		if err != nil {
@@ -179,19 +166,5 @@ func decodeTail(it item) (index.StoredEntry, error) {
 	if err != nil {
 		return index.StoredEntry{}, fmt.Errorf("the tail's key %q: %w", sk, err)
 	}
-	return index.StoredEntry{Sequence: sequence, At: value.Time(getNumber(it, attrAt)), Body: getBinary(it, attrBody)}, nil
-}
-
-func unsigned(n uint64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatUint(n, 10)}
-}
-
-func getUnsigned(it item, name string) uint64 {
-	if v, ok := it[name].(*types.AttributeValueMemberN); ok {
-		n, err := strconv.ParseUint(v.Value, 10, 64)
-		if err == nil {
-			return n
-		}
-	}
-	return 0
+	return index.StoredEntry{Sequence: sequence, At: getTime(it, attrAt), Body: getBinary(it, attrBody)}, nil
 }

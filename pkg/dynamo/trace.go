@@ -17,34 +17,30 @@ func (t *DeliveryStore) EventualDeliveries(ctx context.Context, org value.ID, id
 // Origin reads in one batch, eventually consistent, what events came from: the
 // object's record, nil when there is none, and the payloads of the events. The
 // record is of one of the kinds, and the one changed last where several kinds have
-// one of that id. A payload that is no longer kept is not in the answer.
+// one of that id. An expired payload is not in the answer.
 func (t *DeliveryStore) Origin(
 	ctx context.Context, org, object value.ID, kinds []commerce.Kind, events []value.ID,
 ) (record *commerce.Stored, payloads map[value.ID][]byte, err error) {
-	keys, eventOf := make([]key, 0, len(kinds)+len(events)), map[key]value.ID{}
+	keys := make([]key, 0, len(kinds)+len(events))
 	for _, kind := range kinds {
 		keys = append(keys, recordKey(org, string(kind), object))
 	}
 	for _, event := range events {
-		k := payloadKey(org, event)
-		keys, eventOf[k] = append(keys, k), event
+		keys = append(keys, payloadKey(org, event))
 	}
-	items, err := t.batchGet(ctx, keys, false)
+	found, err := t.readMixed(ctx, keys, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	payloads = make(map[value.ID][]byte, len(events))
-	for _, it := range t.live(items) {
-		if getString(it, attrType) == typePayload {
-			payloads[eventOf[keyOf(it)]], err = t.decodePayload(it)
-		} else {
-			var found *commerce.Stored
-			if found, err = decodeRecord(it); err == nil && (record == nil || found.Revision > record.Revision) {
-				record = found
-			}
+	for _, k := range keys[:len(kinds)] {
+		if r := of[*commerce.Stored](found, k); r != nil && (record == nil || r.Revision > record.Revision) {
+			record = r
 		}
-		if err != nil {
-			return nil, nil, err
+	}
+	payloads = make(map[value.ID][]byte, len(events))
+	for i, event := range events {
+		if body := of[[]byte](found, keys[len(kinds)+i]); body != nil {
+			payloads[event] = body
 		}
 	}
 	return record, payloads, nil

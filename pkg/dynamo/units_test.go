@@ -81,7 +81,7 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 			t.Errorf("%s: %.1f write units, want at most %.1f\n%v", what, got, want, m.Uses())
 		}
 	}
-	consumed("ten payloads of 1 KB", 10, func() error { return table.PutPayloads(t.Context(), payloads) })
+	consumed("ten payloads of 1 KB", 10, func() error { return putPayloads(t, table, payloads...) })
 	consumed("ten rows", 10, func() error {
 		_, err := table.CreateDeliveries(t.Context(), rows)
 		return err
@@ -150,7 +150,7 @@ func TestATraceReadsAtMostTwoUnitsForAnEvent(t *testing.T) {
 			rows, deliveries = append(rows, d), append(deliveries, d.ID)
 		}
 	}
-	if err := table.PutPayloads(t.Context(), payloads); err != nil {
+	if err := putPayloads(t, table, payloads...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := table.CreateDeliveries(t.Context(), rows); err != nil {

@@ -3,6 +3,8 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"regexp"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -37,13 +39,28 @@ func (t *db) putRevision(it item, revision value.Time) write {
 	return t.put(it, "rev = :rev", item{":rev": num(revision)})
 }
 
-// update is the change of some attributes of an item.
+// update is the change of some attributes of an item. #status in an expression
+// is the attribute status, whose name alone is a reserved word.
 func (t *db) update(k key, expression, condition string, values item) write {
 	return write{Update: &types.Update{
 		TableName: &t.name, Key: k.item(), UpdateExpression: &expression,
 		ConditionExpression: given(condition), ExpressionAttributeValues: values,
+		ExpressionAttributeNames:            namesIn(expression, condition),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
+}
+
+var placeholder = regexp.MustCompile(`#(\w+)`)
+
+// namesIn maps each #name in the expressions to the name.
+func namesIn(expressions ...string) (names map[string]string) {
+	for _, m := range placeholder.FindAllStringSubmatch(strings.Join(expressions, " "), -1) {
+		if names == nil {
+			names = map[string]string{}
+		}
+		names[m[0]] = m[1]
+	}
+	return names
 }
 
 // remove is the removal of an item.
@@ -58,13 +75,6 @@ func given(condition string) *string {
 		return nil
 	}
 	return &condition
-}
-
-// named gives the update placeholders for attribute names, such as reserved
-// words.
-func named(w write, names map[string]string) write {
-	w.Update.ExpressionAttributeNames = names
-	return w
 }
 
 // putItem makes one put. When its condition does not hold, nothing is written:
@@ -92,21 +102,21 @@ func (t *db) removeItem(ctx context.Context, tried string, w write) (current ite
 // putOnce puts an item under a token, which it sets. A put that meets its own
 // earlier try, whose answer was lost, knows it by the token and is done.
 func (t *db) putOnce(ctx context.Context, tried string, it item, token uint64, condition string, values item, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
-	it[attrToken] = unsigned(token)
+	it[attrToken] = num(token)
 	current, done, err = t.putItem(ctx, tried, t.put(it, condition, values), options...)
 	return current, done || err == nil && getUnsigned(current, attrToken) == token, err
 }
 
 // ifToken is the condition that the last write had the token; 0 means that
-// there is no item.
+// the item does not exist.
 func ifToken(token uint64) (condition string, values item) {
 	if token == 0 {
 		return ifAbsent, nil
 	}
-	return "mark = :token", item{":token": unsigned(token)}
+	return "mark = :token", item{":token": num(token)}
 }
 
-// updateItem makes one update and returns what is asked for of the item then.
+// updateItem makes one update and returns the requested parts of the item.
 func (t *db) updateItem(ctx context.Context, tried string, w write, returned types.ReturnValue) (current item, done bool, err error) {
 	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: w.Update.TableName, Key: w.Update.Key, UpdateExpression: w.Update.UpdateExpression,
@@ -233,9 +243,9 @@ func changing(ctx context.Context, noun string, try func() (done bool, err error
 }
 
 // changeItem reads an item and makes the writes that plan makes of it, all or
-// none; no writes mean that it stays. They depend on what was read: when one is
-// refused, the item is read anew. found is false, without an error, when there
-// is no such item; an error of plan ends the change.
+// none; no writes mean that it stays. They depend on the item as read: when one is
+// refused, the item is read anew. found is false, without an error, when it
+// does not exist; an error of plan ends the change.
 func changeItem[T any](ctx context.Context, t *db, noun string, k key, decode func(item) (*T, error), plan func(*T, item) ([]write, error)) (found bool, err error) {
 	err = changing(ctx, noun, func() (done bool, err error) {
 		it, err := t.get(ctx, k)

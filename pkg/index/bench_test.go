@@ -20,12 +20,8 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
-	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/price"
-	"github.com/commerce-integration/service/pkg/testkit/cputime"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
@@ -82,106 +78,6 @@ func (p *meteredHarness) order(n, of int, revision int64) columnar.Document {
 	return b.Document(placed+revision, placed+revision+300)
 }
 
-// sealOrders makes an index of so many orders, each month sealed.
-func (p *meteredHarness) sealOrders(b *testing.B, count int) {
-	b.Helper()
-	list := p.lists.Records[commerce.KindOrder]
-	const page = 1000
-	list.Shards = 1
-	list.Read = func(_ context.Context, _ value.ID, _ int, after string) (documents []columnar.Document, next string, err error) {
-		from, _ := strconv.Atoi(after)
-		for n := from; n < min(from+page, count); n++ {
-			documents = append(documents, p.order(n, count, 0))
-		}
-		if from+page < count {
-			next = strconv.Itoa(from + page)
-		}
-		return documents, next, nil
-	}
-	if err := ops.Rebuild(b.Context(), p.table, p.compactor(), index.Key{Org: p.org, List: list}, func(int, int) {}); err != nil {
-		b.Fatal(err)
-	}
-	p.drain(b)
-}
-
-// BenchmarkColdList measures the first query of an instance, from the table:
-// the processor time of the process, which the table's server is not in, and
-// read units.
-func BenchmarkColdList(b *testing.B) {
-	for _, count := range []int{1_000, 100_000, 1_000_000} {
-		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
-			p := newMeteredHarness(b)
-			p.sealOrders(b, count)
-			list := p.lists.Records[commerce.KindOrder]
-			placedAt := list.Schema.Col("placedAt")
-			for _, q := range []struct {
-				name  string
-				query columnar.Query
-			}{
-				{"newest first", columnar.Query{OrderBy: placedAt, Desc: true, Limit: 20}},
-				{"filtered", columnar.Query{Filter: columnar.In(list.Schema.Col("status"), "PENDING"), OrderBy: placedAt, Desc: true, Limit: 20}},
-				{"searched", columnar.Query{Search: []string{"so-00004"}, OrderBy: placedAt, Desc: true, Limit: 20}},
-			} {
-				b.Run(q.name, func(b *testing.B) { p.cold(b, list, q.query) })
-			}
-		})
-	}
-}
-
-func (p *meteredHarness) cold(b *testing.B, list *index.List, q columnar.Query) {
-	b.ReportAllocs()
-	p.meter.Reset()
-	var busy time.Duration
-	for b.Loop() {
-		cache := views.NewCache(p.table, views.Config{Clock: p.clock, MaxBytes: 1 << 30})
-		start := cputime.Used()
-		if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
-			b.Fatal(err)
-		}
-		busy += cputime.Used() - start
-	}
-	units := p.meter.Total()
-	b.ReportMetric(float64(busy.Microseconds())/1000/float64(b.N), "cpu-ms/op")
-	b.ReportMetric(units.Reads/float64(b.N), "RCU/op")
-	b.ReportMetric(float64(units.Calls)/float64(b.N), "calls/op")
-}
-
-// BenchmarkWarmList measures a query of a view that has all it needs, as old
-// as it may be each time, so that every query also follows the tail.
-func BenchmarkWarmList(b *testing.B) {
-	for _, count := range []int{1_000, 100_000, 1_000_000} {
-		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
-			p := newMeteredHarness(b)
-			p.sealOrders(b, count)
-			list := p.lists.Records[commerce.KindOrder]
-			q := columnar.Query{Filter: columnar.In(list.Schema.Col("status"), "PENDING"), OrderBy: list.Schema.Col("placedAt"), Desc: true, Limit: 20}
-			cache := views.NewCache(p.table, views.Config{Clock: p.clock, MaxBytes: 1 << 30})
-			if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
-				b.Fatal(err)
-			}
-			b.Run("once a second", func(b *testing.B) {
-				p.meter.Reset()
-				for b.Loop() {
-					p.now = p.now.Add(views.Freshness)
-					if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(p.meter.Total().Reads/float64(b.N), "RCU/op")
-				b.ReportMetric(float64(p.meter.Total().Calls)/float64(b.N), "calls/op")
-			})
-			b.Run("within the second", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		})
-	}
-}
-
 // BenchmarkWriteUnits measures what keeping the index costs for each changed
 // record: the tail, folds, merges, manifests, counts and jobs together, from
 // an empty list on.
@@ -207,7 +103,7 @@ func BenchmarkWriteUnits(b *testing.B) {
 				units := p.meter.Total()
 				b.ReportMetric(units.Writes/float64(row.records), "WCU/record")
 				b.ReportMetric(units.Reads/float64(row.records), "RCU/record")
-				b.ReportMetric((units.Writes*price.WriteUnits+units.Reads*price.ReadUnits)/float64(row.records), "USD/million")
+				b.ReportMetric((units.Writes*0.625+units.Reads*0.125)/float64(row.records), "USD/million") // on demand in us-east-1
 			}
 		})
 	}

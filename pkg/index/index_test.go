@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -113,6 +111,18 @@ func (w *harness) read(_ context.Context, _ value.ID, shard int, after string) (
 		return nil, next, nil
 	}
 	return []columnar.Document{document(id, w.things[id])}, next, nil
+}
+
+// get gives the things with the ids.
+func (w *harness) get(_ context.Context, _ value.ID, ids [][16]byte) (found []columnar.Document, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		if th, ok := w.things[id]; ok && !th.deleted {
+			found = append(found, document(id, th))
+		}
+	}
+	return found, nil
 }
 
 // Send notes that a job was started.
@@ -269,97 +279,6 @@ func (w *harness) verify(t *testing.T) {
 	}
 }
 
-func TestAListEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *harness) {
-		w.list.PartRows = 3
-		random := rand.New(rand.NewPCG(1, 2))
-		writer, warm, maintainer := w.indexer(&parked{}), w.views(), w.compactor()
-		ids := make([]value.ID, 40)
-		for i := range ids {
-			ids[i] = value.NewID()
-		}
-		indexed := 0
-		for range 60 {
-			for range random.IntN(6) {
-				w.put(ids[random.IntN(len(ids))], thing{size: random.Int64N(50), month: 1 + random.IntN(4), deleted: random.IntN(4) == 0})
-			}
-			if random.IntN(2) == 0 {
-				w.ask(t, warm, columnar.Query{})
-			}
-			from := max(0, indexed-random.IntN(4)) // a batch that comes again
-			w.handle(t, writer, w.stream[from:])
-			indexed = len(w.stream)
-			if random.IntN(3) == 0 {
-				w.maintain(t, maintainer)
-			}
-			w.advance(time.Duration(random.IntN(1500)) * time.Millisecond)
-		}
-		w.advance(views.Freshness)
-		for name, v := range map[string]*views.Cache{"followed": warm, "fresh": w.views()} {
-			if got, want := w.ask(t, v, columnar.Query{}), w.want(); !slices.Equal(got, want) {
-				t.Errorf("%s view: got %v,\nwant %v", name, got, want)
-			}
-		}
-		w.verify(t)
-	})
-}
-
-func TestAListInOrderOfTimeOpensOnlyWhatItsPageNeeds(t *testing.T) {
-	w := newHarness(t)
-	for n := range 60 {
-		w.put(value.NewID(), thing{size: int64(n), month: 1 + n/10})
-	}
-	w.handle(t, w.indexer(&parked{}), w.stream)
-	m := w.compactor()
-	w.maintain(t, m)
-	w.advance(2 * time.Hour)
-	w.maintain(t, m) // counts what was quiet
-	count := &chunkCounter{}
-	cache := views.NewCache(dynamo.New(count.watch(w.client), w.table.Name(), w.clock), views.Config{Clock: w.clock})
-	for _, row := range []struct {
-		q      columnar.Query
-		total  int
-		chunks int // read by then
-	}{
-		{columnar.Query{OrderBy: createdAt, Desc: true, Limit: 5}, 60, 1},
-		{columnar.Query{OrderBy: createdAt, Desc: true, Limit: 5, Offset: 5}, 60, 1},
-		{columnar.Query{OrderBy: createdAt, Desc: true, Limit: 5, Offset: 25}, 60, 2},
-		{columnar.Query{OrderBy: createdAt, Limit: 10}, 60, 3},
-		{columnar.Query{Filter: columnar.Within(createdAt, 0, time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).UnixMilli()), OrderBy: createdAt, Limit: 10}, 10, 3},
-		{columnar.Query{OrderBy: size, Limit: 5}, 60, 6},
-	} {
-		result, err := cache.Query(t.Context(), w.org, w.list, row.q, false)
-		if err != nil || result.Total != row.total || len(result.Hits) == 0 {
-			t.Errorf("%+v: got %d of %d, %v; want %d", row.q, len(result.Hits), result.Total, err, row.total)
-		}
-		if count.read != row.chunks {
-			t.Errorf("%+v: %d chunks read by then, want %d", row.q, count.read, row.chunks)
-		}
-	}
-}
-
-// chunkCounter counts the chunks that a client asks for.
-type chunkCounter struct{ read int }
-
-func (c *chunkCounter) watch(client *dynamodb.Client) *dynamodb.Client {
-	return dynamodb.New(client.Options(), func(o *dynamodb.Options) {
-		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("count", c.count), middleware.Before)
-		})
-	})
-}
-
-func (c *chunkCounter) count(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
-	middleware.InitializeOutput, middleware.Metadata, error,
-) {
-	if batch, ok := in.Parameters.(*dynamodb.BatchGetItemInput); ok {
-		for _, table := range batch.RequestItems {
-			c.read += len(table.Keys)
-		}
-	}
-	return next.HandleInitialize(ctx, in)
-}
-
 func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *harness) {
 		cache, writer := w.views(), w.indexer(&parked{})
@@ -378,20 +297,33 @@ func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
 	})
 }
 
-func TestADeletedThingIsNotBroughtBackByAReplay(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *harness) {
-		writer, id := w.indexer(&parked{}), value.NewID()
-		w.put(id, thing{size: 1, month: 1})
-		w.put(id, thing{size: 1, month: 1, deleted: true})
-		w.handle(t, writer, w.stream)
-		w.maintain(t, w.compactor())
-		w.handle(t, writer, w.stream[:1])
-		if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 0 {
-			t.Errorf("after the put was replayed: got %v, want nothing", got)
-		}
-		w.maintain(t, w.compactor())
-		w.verify(t)
-	})
+func TestAReplayBringsNothingBack(t *testing.T) {
+	for name, later := range map[string]thing{
+		"deleted":                {size: 1, month: 1, deleted: true},
+		"moved to another month": {size: 1, month: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, w *harness) {
+				writer, id := w.indexer(&parked{}), value.NewID()
+				w.put(id, thing{size: 1, month: 1})
+				w.put(id, later)
+				w.handle(t, writer, w.stream)
+				for _, between := range []func(){
+					func() { w.maintain(t, w.compactor()) },
+					func() { w.rebuild(t) },
+					func() { w.advance(3 * time.Hour); w.maintain(t, w.compactor()) },
+				} {
+					between()
+					w.handle(t, writer, w.stream[:1])
+					if got, want := w.ask(t, w.views(), columnar.Query{}), w.want(); !slices.Equal(got, want) {
+						t.Errorf("after the put was replayed: got %v, want %v", got, want)
+					}
+				}
+				w.maintain(t, w.compactor())
+				w.verify(t)
+			})
+		})
+	}
 }
 
 func TestAPoisonRecordIsParkedAndTheRestGoesOn(t *testing.T) {

@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
-// Layout tells which releases can read a manifest and its segments: it is the
-// number of the byte formats, and how many columns the documents have. It is in
-// the manifest's key, so that those of several layouts stand side by side.
+// Format is the number of the byte formats of manifests, segments and rebuilds
+// together. A release reads this one only.
+const Format = 5
+
+// Layout is the form of a manifest and its segments: the number of the byte formats,
+// and how many columns the documents have. It is in the manifest's key, so that those
+// of several layouts stand side by side.
 type Layout struct{ Format, Columns int }
 
-// legacyFormat is the last one of manifests whose key has no layout. They are read
-// as if they had the columns of the schema; one with fewer cannot be read.
-const legacyFormat = 3
+// ErrNotBuilt says that the list has manifests, and this release can read none of
+// them. It has to be built from the table in the release's own layout.
+var ErrNotBuilt = errors.New("the list is not built yet in the layout of this release")
 
 // Layout is the layout that the list is written in.
 func (k Key) Layout() Layout {
@@ -31,24 +33,23 @@ func (l Layout) Live() string { return l.manifest(liveManifest) }
 func (l Layout) Rebuild() string { return l.manifest(rebuildManifest) }
 
 func (l Layout) manifest(prefix string) string {
-	if l.Format == legacyFormat {
-		return prefix
-	}
 	return fmt.Sprintf("%s#%d.%d", prefix, l.Format, l.Columns)
 }
 
-// layoutOf is the layout of the live manifest with the name, and whether it can
-// be read: it is of the list's format or the one before, and has no columns that
-// the list lacks.
-func (k Key) layoutOf(which string) (l Layout, readable bool) {
-	own := k.Layout()
-	l = Layout{legacyFormat, own.Columns}
-	if which != liveManifest {
-		if n, err := fmt.Sscanf(strings.TrimPrefix(which, liveManifest), "#%d.%d", &l.Format, &l.Columns); n != 2 || err != nil {
-			return Layout{}, false
-		}
+// layoutOf is the layout of the live manifest with the name; zero when the name has
+// none.
+func layoutOf(which string) (l Layout) {
+	if n, err := fmt.Sscanf(strings.TrimPrefix(which, liveManifest), "#%d.%d", &l.Format, &l.Columns); n != 2 || err != nil {
+		return Layout{}
 	}
-	return l, (l.Format == own.Format || l.Format == own.Format-1) && l.Columns > 0 && l.Columns <= own.Columns
+	return l
+}
+
+// readable reports whether the list can be read in a layout: it has the list's format
+// and no columns that the list lacks.
+func (k Key) readable(l Layout) bool {
+	own := k.Layout()
+	return l.Format == own.Format && l.Columns > 0 && l.Columns <= own.Columns
 }
 
 // As is the index as a release with the layout has it: what the layout does not
@@ -64,9 +65,9 @@ func (x Index) As(l Layout) Index {
 }
 
 // Load reads the list's manifest and its version: the live one of its own layout
-// or, where there is none, the best one that it can read; Layout tells which.
-// Where there is nothing, the manifest is empty and the version 0. It fails with
-// [columnar.ErrNewer] when only another release can read the list.
+// or, where there is none, the one with the most columns that it can read; Layout
+// says which. Where there is nothing, the manifest is empty and the version 0. It
+// fails with [ErrNotBuilt] when there are only others.
 func (x Index) Load(ctx context.Context) (*Manifest, uint64, error) {
 	stored, err := x.Reader.Manifest(ctx, x.Org, x.List.Name, x.Layout().Live())
 	if err != nil {
@@ -79,7 +80,7 @@ func (x Index) Load(ctx context.Context) (*Manifest, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	return x.Best(ctx, all)
+	return x.Best(all)
 }
 
 // Manifests reads the live manifests of all layouts, by name.
@@ -88,40 +89,20 @@ func (x Index) Manifests(ctx context.Context) (map[string]*StoredManifest, error
 }
 
 // Best decodes the manifest that [Index.Load] reads, of all that there are.
-func (x Index) Best(ctx context.Context, all map[string]*StoredManifest) (*Manifest, uint64, error) {
-	best, found := Layout{}, (*StoredManifest)(nil)
-	for which, stored := range all {
-		l, readable := x.layoutOf(which)
-		if better := cmp.Or(cmp.Compare(l.Columns, best.Columns), cmp.Compare(l.Format, best.Format)) > 0; readable && better {
-			best, found = l, stored
+func (x Index) Best(all map[string]*StoredManifest) (*Manifest, uint64, error) {
+	best := Layout{}
+	for which := range all {
+		if l := layoutOf(which); x.readable(l) && l.Columns > best.Columns {
+			best = l
 		}
 	}
-	if found != nil {
-		return x.decode(best, found)
-	}
-	if len(all) > 0 {
-		if err := x.hasWholeTail(ctx); err != nil {
-			return nil, 0, err
-		}
+	switch {
+	case best.Columns > 0:
+		return x.decode(best, all[best.Live()])
+	case len(all) > 0:
+		return nil, 0, ErrNotBuilt
 	}
 	return &Manifest{Layout: x.Layout()}, 0, nil
-}
-
-// hasWholeTail fails unless the tail still has its first entry. A list that began
-// while two releases ran side by side can be read from there without a manifest.
-func (x Index) hasWholeTail(ctx context.Context) error {
-	first, found := uint64(0), errors.New("enough")
-	err := x.Reader.TailAfter(ctx, x.Org, x.List.Name, 0, true, func(e StoredEntry) error {
-		first = e.Sequence
-		return found
-	})
-	if err != nil && !errors.Is(err, found) {
-		return err
-	}
-	if first != 1 {
-		return fmt.Errorf("no manifest of layout %d.%d, and others: %w", x.Layout().Format, x.Layout().Columns, columnar.ErrNewer)
-	}
-	return nil
 }
 
 func (x Index) decode(l Layout, stored *StoredManifest) (*Manifest, uint64, error) {
@@ -129,20 +110,24 @@ func (x Index) decode(l Layout, stored *StoredManifest) (*Manifest, uint64, erro
 	if err != nil {
 		return nil, stored.Version, err
 	}
-	m.Layout, m.CoveredAt, m.Shared = l, stored.CoveredAt, stored.Shared
+	m.Layout, m.CoveredAt = l, stored.CoveredAt
 	return m, stored.Version, nil
 }
 
-// Readable returns the manifest with the name, decoded; nil when this release
-// cannot read it.
-func (x Index) Readable(which string, stored *StoredManifest) *Manifest {
-	l, readable := x.layoutOf(which)
-	if !readable {
-		return nil
-	}
-	m, _, err := x.decode(l, stored)
+// Chunks are the chunks that the manifest with the name has, free ones included, in
+// whatever layout; none when it cannot be read.
+func (k Key) Chunks(which string, stored *StoredManifest) (chunks []Chunk) {
+	m, err := k.decodeManifest(layoutOf(which), stored.Body)
 	if err != nil {
 		return nil
 	}
-	return m
+	for _, c := range m.Free {
+		chunks = append(chunks, c.Chunk)
+	}
+	for _, p := range m.Partitions {
+		for _, s := range p.Segments {
+			chunks = append(chunks, s.Chunks...)
+		}
+	}
+	return chunks
 }

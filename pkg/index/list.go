@@ -2,7 +2,10 @@ package index
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -41,6 +44,9 @@ type List struct {
 	// Visible is not set.
 	Shards int
 	Read   func(ctx context.Context, org value.ID, shard int, after string) (documents []columnar.Document, next string, err error)
+	// Get reads the documents with the ids from the table, strongly consistent.
+	// Visible is not set. It is nil for a list that is not filtered by ids.
+	Get func(ctx context.Context, org value.ID, ids [][16]byte) ([]columnar.Document, error)
 }
 
 // Key names a list of an organization.
@@ -146,6 +152,7 @@ type Lists struct {
 
 // Source reads what lists are rebuilt from, page by page of a shard.
 type Source interface {
+	Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error)
 	RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (page []*commerce.Stored, next string, err error)
 	DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Delivery, next string, err error)
 }
@@ -185,6 +192,7 @@ func NewLists(source Source, shards int) *Lists {
 		list.Read = reader(func(ctx context.Context, org value.ID, shard int, after string) ([]*commerce.Stored, string, error) {
 			return source.RecordsPage(ctx, org, kind, shard, after, sourcePage)
 		}, RecordDocument)
+		list.Get = getter(source, kind)
 		l.Records[kind] = list
 	}
 	return l
@@ -201,18 +209,37 @@ func reader[T any](
 		if err != nil {
 			return nil, "", err
 		}
-		documents := make([]columnar.Document, 0, len(items))
-		for _, item := range items {
-			d, err := document(item)
-			if err != nil {
-				return nil, "", err
-			}
-			if d != nil {
-				documents = append(documents, *d)
-			}
-		}
-		return documents, next, nil
+		documents, err := documentsOf(slices.Values(items), document)
+		return documents, next, err
 	}
+}
+
+// getter makes the [List.Get] of a kind.
+func getter(source Source, kind commerce.Kind) func(context.Context, value.ID, [][16]byte) ([]columnar.Document, error) {
+	return func(ctx context.Context, org value.ID, ids [][16]byte) ([]columnar.Document, error) {
+		wanted := make([]value.ID, len(ids))
+		for i, id := range ids {
+			wanted[i] = id
+		}
+		found, err := source.Records(ctx, org, kind, wanted)
+		if err != nil {
+			return nil, err
+		}
+		return documentsOf(maps.Values(found), RecordDocument)
+	}
+}
+
+func documentsOf[T any](items iter.Seq[T], document func(T) (*columnar.Document, error)) (documents []columnar.Document, err error) {
+	for item := range items {
+		d, err := document(item)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			documents = append(documents, *d)
+		}
+	}
+	return documents, nil
 }
 
 // All returns every list, those of records first.

@@ -3,11 +3,12 @@ package index
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -18,9 +19,8 @@ import (
 // change of the tail up to entry Covered.
 type Manifest struct {
 	Covered    uint64
-	CoveredAt  value.Time   // of entry Covered; stored beside the body, as are the next two
-	Layout     Layout       // of its key
-	Shared     bool         // as of StoredManifest
+	CoveredAt  value.Time   `json:"-"` // of entry Covered; stored outside the body
+	Layout     Layout       `json:"-"` // of its key
 	RebuildID  value.ID     // the last rebuild that the segments come from
 	Partitions []*Partition // by number and From
 	Free       []FreeChunk
@@ -47,11 +47,11 @@ type Partition struct {
 type Segment struct {
 	Rows, Tombstones int
 	Groups           [columnar.NumColumnGroups]int // bytes
-	Unpacked         [columnar.NumColumnGroups]int // bytes before compression; 0 when not known
+	Unpacked         [columnar.NumColumnGroups]int // bytes before compression
 	Chunks           []Chunk
 
 	// Encoded is the segment itself while it is not stored yet.
-	Encoded *segment.Encoded
+	Encoded *segment.Encoded `json:"-"`
 }
 
 // Chunk names a chunk and the content that it must have.
@@ -167,205 +167,87 @@ func (r Range) Has(number int32, id [16]byte) bool {
 	return number == r.Number && bytes.Compare(id[:], r.From[:]) >= 0 && (r.To == [16]byte{} || bytes.Compare(id[:], r.To[:]) < 0)
 }
 
-// Overlaps reports whether ranges share documents.
-func (r Range) Overlaps(other Range) bool {
-	return r.Has(other.Number, other.From) || other.Has(r.Number, r.From)
-}
-
-// Covers reports whether all documents of another range lie in the range.
-func (r Range) Covers(other Range) bool {
-	return r.Has(other.Number, other.From) &&
-		(r.To == [16]byte{} || other.To != [16]byte{} && bytes.Compare(other.To[:], r.To[:]) <= 0)
-}
-
-// errManifest says that bytes are no manifest of the list.
+// errManifest says that bytes are not a manifest of the list.
 var errManifest = errors.New("not a manifest of this list")
 
-// Formats of manifests whose key has no layout tell of no divided partitions, and
-// are not packed, where they are undivided; the first one also lacks the counts of
-// values and the sizes before compression, and is no longer written.
-const (
-	manifestUndivided     = 2
-	manifestWithoutCounts = 1
-)
-
 // EncodeManifest returns the stored form of the list's manifest.
-func (k Key) EncodeManifest(m *Manifest) []byte {
-	c, l := codec{}, k.Layout()
-	divided := slices.ContainsFunc(m.Partitions, func(p *Partition) bool { return p.From != [16]byte{} })
-	if l.Format == legacyFormat && !divided {
-		l.Format = manifestUndivided
-	}
-	c.fixed([]byte{byte(l.Format)}) //nolint:gosec // a small number
-	if l.Format > legacyFormat {
-		c.count(&l.Columns)
-	}
-	c.fixed(k.Org[:])
-	c.text(&k.List.Name)
-	if l.Format == manifestUndivided {
-		c.manifest(m, l.Format)
-		return seal(nil, c.Data)
-	}
-	content := codec{}
-	content.manifest(m, l.Format)
-	return seal(nil, append(c.Data, pack(content.Data)...))
-}
+func (k Key) EncodeManifest(m *Manifest) []byte { return k.encode(liveManifest, k.Layout(), m) }
 
 // DecodeManifest reads the stored form of the list's manifest, in the layout of
 // the list.
-func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
-	body, ok := unseal(nil, data)
-	if !ok || len(body) == 0 {
-		return nil, fmt.Errorf("checksum of %d bytes: %w", len(data), errManifest)
-	}
-	l, format := k.Layout(), int(body[0])
-	c, org, name, columns := reading(body[1:]), value.ID{}, "", l.Columns
-	switch {
-	case format > l.Format:
-		return nil, fmt.Errorf("format %d, not %d: %w", format, l.Format, columnar.ErrNewer)
-	case format != l.Format && !(l.Format == legacyFormat && format >= manifestWithoutCounts):
-		return nil, fmt.Errorf("format %d, not %d: %w", format, l.Format, errManifest)
-	case format > legacyFormat:
-		c.count(&columns)
-	}
-	c.fixed(org[:])
-	c.text(&name)
-	if org != k.Org || name != k.List.Name || columns != l.Columns {
-		return nil, fmt.Errorf("it belongs to another list: %w", errManifest)
-	}
-	if format > manifestUndivided {
-		kind, size := []byte{0}, 0
-		c.fixed(kind)
-		c.count(&size)
-		if c.Fail(kind[0] > entryPacked || size > maxUnpacked); !c.Bad {
-			c.unpack(kind[0], size)
-		}
-	}
-	m := &Manifest{}
-	if c.manifest(m, format); c.Bad || len(c.Data) > 0 {
-		return nil, fmt.Errorf("content: %w", errManifest)
+func (k Key) DecodeManifest(body []byte) (*Manifest, error) {
+	m, err := k.decodeManifest(k.Layout(), body)
+	if err != nil {
+		return nil, err
 	}
 	return m, m.check(k.List)
 }
 
-// check refuses partitions out of order, and summaries of a schema with fewer
-// or more Time or Keyword columns.
+func (k Key) decodeManifest(l Layout, body []byte) (*Manifest, error) {
+	m := &Manifest{}
+	return m, k.decode(liveManifest, l, body, m)
+}
+
+// encode returns v as compressed JSON, sealed as a manifest of the list, or a state
+// of a rebuild, in a layout.
+func (k Key) encode(kind string, l Layout, v any) []byte {
+	return seal(k.manifestContext(kind, l), packer().EncodeAll(must(json.Marshal(v)), nil))
+}
+
+// decode reads into v what encode returned.
+func (k Key) decode(kind string, l Layout, sealed []byte, v any) error {
+	body, ok := unseal(k.manifestContext(kind, l), sealed)
+	if !ok {
+		return fmt.Errorf("checksum of %d bytes: %w", len(sealed), errManifest)
+	}
+	text, err := unpacker().DecodeAll(body, nil)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errManifest, err)
+	}
+	return nil
+}
+
+func (k Key) manifestContext(kind string, l Layout) []byte {
+	return slices.Concat(k.Org[:], []byte(l.manifest(kind)), []byte(k.List.Name))
+}
+
+// check refuses partitions out of order, summaries of a schema with fewer or more
+// Time columns, and segments whose chunks do not have their size.
 func (m *Manifest) check(list *List) error {
-	times, keywords := 0, 0
+	times := 0
 	for _, c := range list.Schema.Columns() {
-		switch c.Type {
-		case columnar.Time:
+		if c.Type == columnar.Time {
 			times++
-		case columnar.Keyword:
-			keywords++
 		}
 	}
 	for i, p := range m.Partitions {
-		least := [16]byte{}
-		order := -1
-		if i > 0 {
-			before := m.Partitions[i-1]
-			if order = cmp.Compare(before.Number, p.Number); order == 0 {
-				order, least = bytes.Compare(before.From[:], p.From[:]), p.From
-			}
-		}
-		if order >= 0 || p.From != least {
+		if i == 0 && p.From != [16]byte{} || i > 0 && !p.follows(m.Partitions[i-1]) {
 			return fmt.Errorf("partitions out of order: %w", errManifest)
 		}
 		if p.Sealed && len(p.Summary.Times) != times {
-			return fmt.Errorf("summary of %d times, the list has %d: %w", len(p.Summary.Times), times, errors.Join(errManifest, columnar.ErrVersion))
+			return fmt.Errorf("summary of %d times, the list has %d: %w", len(p.Summary.Times), times, errManifest)
 		}
-		if n := len(p.Summary.Keywords); p.Sealed && n > 0 && n != keywords {
-			return fmt.Errorf("counts of %d columns, the list has %d: %w", n, keywords, errors.Join(errManifest, columnar.ErrVersion))
+		for _, s := range p.Segments {
+			size := 0
+			for _, c := range s.Chunks {
+				size += c.Size
+			}
+			if size != s.Bytes() {
+				return fmt.Errorf("%d bytes of chunks, the segment has %d: %w", size, s.Bytes(), errManifest)
+			}
 		}
 	}
 	return nil
 }
 
-func (c *codec) manifest(m *Manifest, format int) {
-	c.uvarint(&m.Covered)
-	c.fixed(m.RebuildID[:])
-	elements(c, &m.Partitions, func(p **Partition) { c.partition(made(p), format) })
-	elements(c, &m.Free, func(f *FreeChunk) {
-		c.chunk(&f.Chunk)
-		c.varint((*int64)(&f.Since))
-	})
-}
-
-func (c *codec) partition(p *Partition, format int) {
-	number := int64(p.Number)
-	c.varint(&number)
-	c.flag(&p.Sealed)
-	p.Number = int32(number) //nolint:gosec // a checksum says that we wrote it
-	if format > manifestUndivided {
-		c.fixed(p.From[:])
+// follows reports whether a partition may come after another one: as a later part of
+// its number, or as the first part of a later one.
+func (p *Partition) follows(before *Partition) bool {
+	if p.Number == before.Number {
+		return bytes.Compare(before.From[:], p.From[:]) < 0
 	}
-	c.count(&p.Counted)
-	c.count(&p.Live)
-	s := &p.Summary
-	if c.count(&s.Count); s.Count > 0 {
-		c.span(&s.Visible)
-	}
-	elements(c, &s.Times, func(t *columnar.TimeRange) {
-		if c.count(&t.Nulls); t.Nulls < s.Count {
-			c.span(&t.Range)
-		}
-	})
-	if format > manifestWithoutCounts {
-		elements(c, &s.Keywords, func(k *columnar.ValueCounts) { c.counts(s, k) })
-	}
-	elements(c, &p.Segments, func(s **Segment) { c.segment(made(s), format) })
-}
-
-// counts are the counts of a Keyword's values. What is null is told of a Time
-// column only where some documents of the summary are, and others are not.
-func (c *codec) counts(s *columnar.Summary, k *columnar.ValueCounts) {
-	c.flag(&k.Counted)
-	if !k.Counted {
-		return
-	}
-	elements(c, &k.Values, func(v *columnar.ValueCount) {
-		c.text(&v.Value)
-		c.count(&v.Count)
-		if c.reading {
-			v.Nulls = make([]int, len(s.Times))
-		}
-		for i, t := range s.Times {
-			switch t.Nulls {
-			case 0:
-			case s.Count:
-				v.Nulls[i] = v.Count
-			default:
-				c.count(&v.Nulls[i])
-			}
-		}
-	})
-}
-
-func (c *codec) segment(s *Segment, format int) {
-	c.count(&s.Rows)
-	c.count(&s.Tombstones)
-	for g := range s.Groups {
-		c.count(&s.Groups[g])
-	}
-	for g := range s.Unpacked {
-		if format > manifestWithoutCounts {
-			c.count(&s.Unpacked[g])
-		}
-	}
-	size := 0
-	elements(c, &s.Chunks, func(chunk *Chunk) {
-		c.chunk(chunk)
-		size += chunk.Size
-	})
-	c.Fail(c.reading && size != s.Bytes())
-}
-
-func (c *codec) chunk(chunk *Chunk) {
-	var content [8]byte
-	binary.LittleEndian.PutUint64(content[:], chunk.ContentID)
-	c.uvarint(&chunk.Number)
-	c.fixed(content[:])
-	chunk.ContentID = binary.LittleEndian.Uint64(content[:])
-	c.count(&chunk.Size)
+	return p.Number > before.Number && p.From == [16]byte{}
 }

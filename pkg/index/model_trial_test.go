@@ -30,9 +30,11 @@ import (
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/index/views"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // recordKey names a record of the model.
@@ -586,3 +588,58 @@ func (tr *trial) at(key recordKey, revision int64) written {
 
 // unavailable reports whether an error is one that a client may see: 503.
 func unavailable(err error) bool { return fault.Is(err, fault.Unavailable) }
+
+// quietTrial is a trial without faults.
+func quietTrial(t *testing.T) *trial {
+	t.Helper()
+	client, name := dynamotest.Client(t)
+	tr := newTrial(t, client, name, faults.Config{})
+	t.Cleanup(func() { tr.proxy.Close() })
+	return tr
+}
+
+// expect asks a new reader for the first of a list, which opens as little as it
+// needs, and for everything.
+func (tr *trial) expect(when string, list string) {
+	tr.t.Helper()
+	tr.advance(views.Freshness)
+	r := tr.reader("new", 0)
+	first := everything()
+	first.order = r.lists[list].times[0]
+	first.query.OrderBy, first.query.Desc, first.query.Limit = r.lists[list].Schema.Col(first.order), true, 1
+	for _, q := range []plainQuery{first, everything()} {
+		got, err := r.ask(tr.orgs[0], list, q)
+		if err != nil {
+			tr.t.Fatalf("%s: %v", when, err)
+		}
+		total, want := q.answer(tr.rows(tr.orgs[0], list))
+		if hits := hitsIn(got); got.Total != total || !slices.Equal(hits, want) {
+			tr.t.Errorf("%s: %s shows %v of %d, want %v of %d", when, list, hits, got.Total, want, total)
+		}
+	}
+}
+
+// indexAll has all that is due indexed.
+func (tr *trial) indexAll() {
+	tr.t.Helper()
+	tr.indexWith("indexer", 0)
+}
+
+// indexWith has a process index all that is due, after so many records of each
+// shard that were indexed before.
+func (tr *trial) indexWith(process string, again int) {
+	tr.t.Helper()
+	for shard := range modelShards {
+		if err := tr.index(process, shard, again, 1000); err != nil {
+			tr.t.Fatal(err)
+		}
+	}
+}
+
+func (tr *trial) reindex(list string) {
+	tr.t.Helper()
+	err := ops.Rebuild(tr.t.Context(), tr.direct, tr.compactor(tr.direct), index.Key{Org: tr.orgs[0], List: listNamed(tr.direct, list).List}, func(int, int) {})
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+}

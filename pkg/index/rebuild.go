@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -19,29 +18,16 @@ type RebuildState struct {
 }
 
 // EncodeRebuild returns the stored form of a rebuild's state.
-func (k Key) EncodeRebuild(s *RebuildState) []byte {
-	c := codec{}
-	c.count(&s.Shard)
-	c.text(&s.After)
-	c.fixed(k.EncodeManifest(&s.Manifest))
-	return seal(nil, c.Data)
-}
+func (k Key) EncodeRebuild(s *RebuildState) []byte { return k.encode(rebuildManifest, k.Layout(), s) }
 
 // DecodeRebuild reads the stored form of a rebuild's state.
 func (k Key) DecodeRebuild(stored *StoredManifest) (*RebuildState, error) {
-	body, ok := unseal(nil, stored.Body)
-	c, s := reading(body), &RebuildState{}
-	c.count(&s.Shard)
-	if c.text(&s.After); !ok || c.Bad {
-		return nil, fmt.Errorf("state of a rebuild: %w", errManifest)
-	}
-	m, err := k.DecodeManifest(c.Data)
-	if err != nil {
+	s := &RebuildState{}
+	if err := k.decode(rebuildManifest, k.Layout(), stored.Body, s); err != nil {
 		return nil, err
 	}
-	s.Manifest = *m
 	s.CoveredAt = stored.CoveredAt
-	return s, nil
+	return s, s.check(k.List)
 }
 
 // RequestRebuild begins a rebuild of the list, unless one is under way, and
@@ -51,7 +37,7 @@ func (k Key) RequestRebuild(ctx context.Context, r Requester, now value.Time) er
 	if err != nil {
 		return err
 	}
-	s := RebuildState{Manifest: Manifest{Covered: end.Sequence, RebuildID: value.NewID()}}
+	s := RebuildState{Manifest: Manifest{Covered: end.Sequence, RebuildID: newRebuildID(now)}}
 	m := StoredManifest{Version: 1, Covered: end.Sequence, CoveredAt: end.At, At: now, Body: k.EncodeRebuild(&s)}
 	if _, err := r.PutManifest(ctx, k.Org, k.List.Name, k.Layout().Rebuild(), m); err != nil {
 		return err
@@ -59,15 +45,10 @@ func (k Key) RequestRebuild(ctx context.Context, r Requester, now value.Time) er
 	return r.RequestJob(ctx, k.Org, k.List.Name, now)
 }
 
-// OtherRebuild reports whether a rebuild of the list in another layout has gone
-// on since the time.
-func (k Key) OtherRebuild(rebuilds map[string]*StoredManifest, since value.Time) bool {
-	for which, stored := range rebuilds {
-		if which != k.Layout().Rebuild() && stored.At > since {
-			return true
-		}
-	}
-	return false
+// newRebuildID is the ID of a rebuild that begins now.
+func newRebuildID(now value.Time) value.ID {
+	random := value.NewRandomID()
+	return value.TimedID(now, random[:])
 }
 
 // Rebuilds reads the states of rebuilds in all layouts, by name.

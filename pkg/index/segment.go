@@ -25,7 +25,7 @@ var (
 
 // Damaged reports whether an error means that this program cannot read an
 // index as it is, so that it has to be rebuilt from the table. What a later
-// release has written is no damage.
+// release has written is not damage.
 func Damaged(err error) bool {
 	return slices.ContainsFunc([]error{errManifest, errEntry, ErrGap, ErrReplaced, columnar.ErrFormat, columnar.ErrVersion},
 		func(sign error) bool { return errors.Is(err, sign) })

@@ -2,7 +2,6 @@ package index_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -59,44 +58,6 @@ func TestMemoryIsBounded(t *testing.T) {
 			if work := v.WorkMemory(&q); count == 100_000 && work > bound/100 {
 				t.Errorf("the same query again adds %d bytes, want hardly any", work)
 			}
-			unknown := index.Segment{Rows: stored.Rows, Groups: stored.Groups}
-			if got := unknown.Memory(schema, schema.ColumnGroups()); got < v.Bytes()/2 {
-				t.Errorf("without the bytes before compression: planned %d, took %d", got, v.Bytes())
-			}
 		})
-	}
-}
-
-// BenchmarkPlannedMemory prints what is planned for a product of a list that is
-// searched and ordered.
-func BenchmarkPlannedMemory(b *testing.B) {
-	const count = 200_000
-	schema := index.NewLists(nil, 1).Records[commerce.KindProduct].Schema
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // data of a benchmark
-	documents := make([]columnar.Document, count)
-	for n := range documents {
-		d := schema.Build(value.NewID(), 0)
-		for i, c := range schema.Columns() {
-			switch col := columnar.Col(i + 1); c.Type { //nolint:gosec // at most 64
-			case columnar.Keyword:
-				d.Keyword(col, fmt.Sprint("value ", random.IntN(20)))
-			case columnar.Bool:
-				d.Bool(col, random.IntN(2) == 0)
-			case columnar.Number:
-				d.Number(col, random.Int64N(1_000_000)*100)
-			case columnar.Time:
-				d.Time(col, 1_700_000_000_000+int64(n)*1000)
-			case columnar.Text:
-				d.Text(col, fmt.Sprintf("%s %d of %d", c.Name, random.IntN(1000), n))
-			}
-		}
-		documents[n] = d.Document(int64(n), int64(n))
-	}
-	for b.Loop() {
-		e := segment.Encode(schema, documents)
-		stored := index.Segment{Rows: e.Rows, Unpacked: e.Unpacked}
-		q := columnar.Query{OrderBy: schema.Col("name"), Search: []string{"x"}}
-		planned := stored.Memory(schema, schema.ColumnGroups()) + schema.WorkMemory(&q, count, e.Unpacked[columnar.SearchText])
-		b.ReportMetric(float64(planned)/count, "B/product")
 	}
 }

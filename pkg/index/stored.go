@@ -24,14 +24,10 @@ type StoredManifest struct {
 	Version uint64 // rises by one with every write, from 1
 	Covered uint64 // the last tail entry that is in the segments
 	// CoveredAt is the At of that entry, which may have expired; 0 when it is not
-	// known. It stands outside the body, where releases that do not know it ignore
-	// it.
+	// known.
 	CoveredAt value.Time
-	At        value.Time // when it was put; 0 when it is not known
-	// Shared says that manifests of other layouts may name its chunks too, so that
-	// none of them may be overwritten.
-	Shared bool
-	Body   []byte // at most [MaxBody] bytes
+	At        value.Time // when it was put
+	Body      []byte     // at most [MaxBody] bytes
 }
 
 // StoredEntry is a tail entry as storage keeps it.
@@ -78,7 +74,7 @@ const (
 )
 
 // Stalled reports whether the job takes so many runs that it will hardly end.
-// It then runs once each StallTime, whoever requests it, until a run ends it or
+// It then runs once each StallTime, despite requests, until a run ends it or
 // an operator releases it: without a bound, the messages of a job that cannot
 // be done would follow one another for ever.
 func (j *Job) Stalled() bool { return j.Unfinished >= MaxUnfinished }

@@ -5,22 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/commerce-integration/service/pkg/base/strictbinary"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
-const (
-	// maxEntry bounds the documents of a tail entry, in bytes before they are
-	// compressed, well under the 400 KB of an item. A single document is little
-	// larger than columnar.MaxText.
-	maxEntry = 300 << 10
-	// maxUnpacked bounds the bytes that an entry or a manifest may unpack to.
-	maxUnpacked = 1 << 20
-)
+// maxEntry bounds the documents of a tail entry, in bytes before they are
+// compressed, well under the 400 KB of an item. A single document is little
+// larger than columnar.MaxText.
+const maxEntry = 300 << 10
 
 // Change is a document with its partition.
 type Change struct {
@@ -30,7 +24,7 @@ type Change struct {
 
 // TailEntry is the content of a tail entry: the documents that one batch of
 // the stream changed, or the notice that a rebuild has replaced the manifest,
-// so that what was read from an earlier one may be wrong.
+// so that a view of an earlier one may be wrong.
 type TailEntry struct {
 	At      value.Time // when it was appended; after the At of the entry before it
 	Changes []Change
@@ -60,31 +54,12 @@ func (e *TailEntry) Documents() []columnar.Document {
 
 // The kinds of entries, as the package's documentation describes them.
 const (
-	entryPlain         = 0
-	entryPacked        = 1
-	entryLegacyRebuilt = 2
-	entryRebuilt       = 3
+	entryPlain   = 0
+	entryPacked  = 1
+	entryRebuilt = 2
 )
 
 var errEntry = errors.New("not an entry of the tail")
-
-// Both are safe for concurrent use. Their options are constant, so that an
-// error is a mistake in the program.
-var (
-	packer = sync.OnceValue(func() *zstd.Encoder {
-		return must(zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)))
-	})
-	unpacker = sync.OnceValue(func() *zstd.Decoder {
-		return must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked)))
-	})
-)
-
-func must[T any](made T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return made
-}
 
 // PackEntries packs changes into as few entries as the bound allows. They get
 // their checksum from [Key.SealEntry].
@@ -107,34 +82,21 @@ func PackEntries(changes []Change) [][]byte {
 }
 
 func pack(content []byte) []byte {
-	kind, body := byte(entryPacked), packer().EncodeAll(content, nil)
-	if len(body) >= len(content) {
-		kind, body = entryPlain, content
+	if body := packer().EncodeAll(content, []byte{entryPacked}); len(body) <= len(content) {
+		return body
 	}
-	return append(binary.AppendUvarint([]byte{kind}, uint64(len(content))), body...)
-}
-
-// unpack undoes pack, for the rest of Data. It fails unless that has so many bytes.
-func (c *codec) unpack(kind byte, size int) {
-	if kind == entryPacked {
-		var err error
-		c.Data, err = unpacker().DecodeAll(c.Data, make([]byte, 0, size))
-		c.Fail(err != nil)
-	}
-	c.Fail(len(c.Data) != size)
+	return append([]byte{entryPlain}, content...)
 }
 
 // RebuiltEntry is the entry that says that a rebuild has put the version of the
 // list's manifest.
 func (k Key) RebuiltEntry(version uint64) []byte {
-	kind, c, l := byte(entryRebuilt), codec{}, k.Layout()
-	if c.uvarint(&version); l.Format == legacyFormat {
-		kind = entryLegacyRebuilt
-	} else {
-		c.count(&l.Format)
-		c.count(&l.Columns)
+	l := k.Layout()
+	entry := binary.AppendUvarint([]byte{entryRebuilt}, version)
+	for _, n := range []int{l.Format, l.Columns} {
+		entry = binary.AppendUvarint(entry, uint64(n)) //nolint:gosec // never negative
 	}
-	return append([]byte{kind, byte(len(c.Data))}, c.Data...)
+	return entry
 }
 
 // SealEntry adds the checksum that an entry has at its position in the tail.
@@ -153,44 +115,47 @@ func (k Key) DecodeEntry(stored StoredEntry) (TailEntry, error) {
 	if !ok {
 		return TailEntry{}, fmt.Errorf("checksum of %d bytes: %w", len(stored.Body), errEntry)
 	}
-	c, kind, size := reading(body), []byte{0}, 0
-	c.fixed(kind)
-	c.count(&size)
-	if !c.Bad && kind[0] > entryRebuilt {
-		return TailEntry{}, fmt.Errorf("kind %d, this program knows %d: %w", kind[0], entryRebuilt, columnar.ErrNewer)
+	if len(body) == 0 {
+		return TailEntry{}, fmt.Errorf("no kind: %w", errEntry)
 	}
-	if c.Bad || size > maxUnpacked {
-		return TailEntry{}, fmt.Errorf("kind %d, %d bytes: %w", kind[0], size, errEntry)
+	kind, content := body[0], body[1:]
+	switch kind {
+	case entryPlain:
+	case entryPacked:
+		var err error
+		if content, err = unpacker().DecodeAll(content, nil); err != nil {
+			return TailEntry{}, fmt.Errorf("%w: %w", errEntry, err)
+		}
+	case entryRebuilt:
+		return decodeRebuilt(content, stored.At)
+	default:
+		return TailEntry{}, fmt.Errorf("kind %d: %w", kind, columnar.ErrNewer)
 	}
-	if c.unpack(kind[0], size); c.Bad {
-		return TailEntry{}, fmt.Errorf("not %d bytes: %w", size, errEntry)
-	}
-	if kind[0] < entryLegacyRebuilt {
-		return k.decodeChanges(&c, stored.At)
-	}
-	e := TailEntry{At: stored.At, Layout: Layout{legacyFormat, k.Layout().Columns}}
-	if c.uvarint(&e.Rebuilt); kind[0] == entryRebuilt {
-		c.count(&e.Layout.Format)
-		c.count(&e.Layout.Columns)
-	}
-	if c.Bad || len(c.Data) > 0 {
+	return k.decodeChanges(content, stored.At)
+}
+
+func decodeRebuilt(content []byte, at value.Time) (TailEntry, error) {
+	r := strictbinary.Reader{Data: content}
+	e := TailEntry{At: at, Rebuilt: r.Uvarint()}
+	e.Layout = Layout{int(r.Uvarint()), int(r.Uvarint())} //nolint:gosec // the numbers that we wrote
+	if r.Bad || len(r.Data) > 0 {
 		return TailEntry{}, fmt.Errorf("version: %w", errEntry)
 	}
 	return e, nil
 }
 
-func (k Key) decodeChanges(c *codec, at value.Time) (TailEntry, error) {
-	e := TailEntry{At: at, Size: len(c.Data)}
-	for len(c.Data) > 0 {
-		partition := int64(0)
-		if c.varint(&partition); c.Bad {
+func (k Key) decodeChanges(content []byte, at value.Time) (TailEntry, error) {
+	r, e := strictbinary.Reader{Data: content}, TailEntry{At: at, Size: len(content)}
+	for len(r.Data) > 0 {
+		partition := r.Varint()
+		if r.Bad {
 			return TailEntry{}, fmt.Errorf("partition: %w", errEntry)
 		}
-		document, rest, err := columnar.DecodeDocument(k.List.Schema, c.Data)
+		document, rest, err := columnar.DecodeDocument(k.List.Schema, r.Data)
 		if err != nil {
 			return TailEntry{}, err
 		}
-		document.Visible, c.Data = int64(at), rest
+		document.Visible, r.Data = int64(at), rest
 		e.Changes = append(e.Changes, Change{int32(partition), document}) //nolint:gosec // the number that we wrote
 	}
 	return e, nil

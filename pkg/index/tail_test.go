@@ -54,7 +54,7 @@ func TestEntriesHoldAllDocumentsAndFitTheirBound(t *testing.T) {
 }
 
 func TestAnEntryTellsOfARebuild(t *testing.T) {
-	for _, format := range []int{legacyFormat, Format, Format + 1} {
+	for _, format := range []int{Format, Format + 1} {
 		list := *testList
 		list.Format = format
 		for _, version := range []uint64{1, 200, 1 << 40} {
@@ -92,8 +92,8 @@ func FuzzReadEntry(f *testing.F) {
 	for _, entry := range PackEntries([]Change{testDocument(1, "a"), testDocument(2, strings.Repeat("b", 100))}) {
 		f.Add(entry)
 	}
-	f.Add([]byte{entryRebuilt, 1, 3})
-	f.Add([]byte{entryPacked, 4, 1, 2})
+	f.Add([]byte{entryRebuilt, 1, 3, 4})
+	f.Add([]byte{entryPacked, 1, 2})
 	f.Add([]byte{entryRebuilt + 1, 1, 3})
 	f.Fuzz(func(t *testing.T, entry []byte) {
 		entry = testKey.SealEntry(7, entry) // what the checksum lets through

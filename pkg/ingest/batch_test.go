@@ -22,7 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/ingest"
-	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
@@ -78,7 +78,7 @@ func (w *watched) PutRecord(ctx context.Context, previous, next *commerce.Stored
 // watch lets the fixture's ingester write through a watched table.
 func (f *harness) watch() *watched {
 	w := &watched{Table: f.table.Table, broken: map[value.ID]bool{}, unread: map[value.ID]bool{}}
-	f.ingester = ingest.New(w, unsigned{}, f.rejects, f.imports, func() time.Time { return start }, slog.New(slog.DiscardHandler))
+	f.ingester = ingest.New(w, f.rejects, f.imports, func() time.Time { return start }, slog.New(slog.DiscardHandler))
 	return w
 }
 
@@ -235,7 +235,7 @@ func TestBatchesAreAppliedWhateverFails(t *testing.T) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 	}), name, time.Now)
 	f := &harness{table: &faulty{Table: table}, rejects: &rejects{}, imports: &imports{}, org: value.NewID()}
-	f.ingester = ingest.New(table, unsigned{}, f.rejects, f.imports, time.Now, slog.New(slog.DiscardHandler))
+	f.ingester = ingest.New(table, f.rejects, f.imports, time.Now, slog.New(slog.DiscardHandler))
 
 	const versions = 4
 	ids := make([]value.ID, 40)

@@ -73,7 +73,7 @@ func benchmarkNew(b *testing.B, options dynamodb.Options, name string, count *co
 	client := dynamodb.New(options, func(o *dynamodb.Options) { o.HTTPClient = count })
 	table, org := dynamo.New(client, name, time.Now), value.NewID()
 	refused := &rejects{}
-	ingester := ingest.New(table, unsigned{}, refused, &imports{}, time.Now, slog.New(slog.DiscardHandler))
+	ingester := ingest.New(table, refused, &imports{}, time.Now, slog.New(slog.DiscardHandler))
 	b.ReportAllocs()
 	var used time.Duration
 	for b.Loop() {

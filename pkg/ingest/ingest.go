@@ -6,13 +6,12 @@
 // first, and applying it again changes nothing. A refused record never holds
 // up its neighbours. The messages of a batch share calls of the table; each is
 // done, or comes again, on its own. Messages of many records move to a queue
-// of their own, so that an import does not keep single records waiting. Of an
-// organization with sender keys a message is applied only when one of them
-// signed it, or when it was posted to the API, where a credential proved the
-// sender, and refused whole otherwise. What became of posted records is in their
-// receipt, which the first message to be done completes: one that comes again,
-// or twice, changes it no more. Another message gets a receipt if records of it
-// are refused and its sender is known, so that the organization's people see why.
+// of their own, so that an import does not keep single records waiting. Messages
+// of an organization that still has keys of signed senders are refused, unless
+// they were posted to the API: signatures are not checked any more. What became of
+// posted records is in their receipt, which the first message to be done completes:
+// one that comes again, or twice, changes it no more. Another message gets a receipt
+// if records of it are refused, so that the organization's people see why.
 // That is one write, of at most 1.5 KB for each of the first 100 refused records,
 // and however many messages are refused, the receipts of an organization share
 // its partitions evenly and expire. After the receipt all refused records go to
@@ -36,7 +35,6 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/sender"
 )
 
 const (
@@ -71,19 +69,13 @@ type Rejects interface {
 	Reject(ctx context.Context, sourceMessageID string, refusals []commerce.Refusal) error
 }
 
-// Senders knows who may send an organization's records. An error tells nothing
-// of the message, which must come again then.
-type Senders interface {
-	Verify(ctx context.Context, org value.ID, body, signature string) (sender.Proof, error)
-}
-
 // Queues are the records queue and the imports queue.
 type Queues interface {
 	// Move sends messages on to the imports queue.
 	Move(ctx context.Context, messages ...*events.SQSMessage) error
 	// Moved reports whether a message came by the imports queue.
 	Moved(m *events.SQSMessage) bool
-	// Origin tells the id of a message when it was first sent, "" when that is not
+	// Origin returns the id of a message when it was first sent, "" when that is not
 	// known, and when that was, 0 when that is not known.
 	Origin(m *events.SQSMessage) (messageID string, arrived value.Time)
 	// Postpone changes the messages' visibility: they come again later, the
@@ -94,7 +86,6 @@ type Queues interface {
 // Ingester applies messages. It is safe for concurrent use.
 type Ingester struct {
 	store   Store
-	senders Senders
 	rejects Rejects
 	queues  Queues
 	clock   func() time.Time
@@ -102,8 +93,8 @@ type Ingester struct {
 }
 
 // New returns an ingester.
-func New(store Store, senders Senders, rejects Rejects, queues Queues, clock func() time.Time, logger *slog.Logger) *Ingester {
-	return &Ingester{store: store, senders: senders, rejects: rejects, queues: queues, clock: clock, logger: logger}
+func New(store Store, rejects Rejects, queues Queues, clock func() time.Time, logger *slog.Logger) *Ingester {
+	return &Ingester{store: store, rejects: rejects, queues: queues, clock: clock, logger: logger}
 }
 
 // message is a message of the batch and its results.
@@ -114,7 +105,6 @@ type message struct {
 	records  int        // that it brings, 1 when it cannot be divided
 	changes  []commerce.Change
 	refusals []commerce.Refusal
-	proof    sender.Proof
 	receipt  *receipt.Stored // of records that were posted to the API; nil of others
 	err      error           // why it must come again
 }
@@ -134,14 +124,13 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 		g.parse(m)
 		staying = append(staying, m)
 	}
-	working, cancel := deadline.Before(ctx, min(endTime, deadline.Left(ctx)/4))
+	working, cancel := deadline.Before(ctx, min(shutdownMargin, deadline.Left(ctx)/4))
 	defer cancel()
 	var moves sync.WaitGroup
 	if len(moving) > 0 {
 		moves.Go(func() { g.move(working, moving) })
 	}
 	g.findReceipts(working, staying)
-	g.verify(working, staying)
 	g.apply(working, staying)
 	g.completeReceipts(working, staying)
 	g.reject(working, staying)
@@ -149,12 +138,12 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 	return g.report(ctx, messages), nil
 }
 
-// endTime is the rest of the function's time when work on a batch stops,
+// shutdownMargin is the rest of the function's time when work on a batch stops,
 // at most a quarter of it: without an answer all of its messages come again,
 // and none of them soon.
-const endTime = 5 * time.Second
+const shutdownMargin = 5 * time.Second
 
-// report tells which messages stay, and lets them come again soon.
+// report says which messages stay, and lets them come again soon.
 func (g *Ingester) report(ctx context.Context, messages []*message) events.SQSEventResponse {
 	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	var failed []*events.SQSMessage
@@ -206,7 +195,6 @@ func (g *Ingester) reject(ctx context.Context, messages []*message) {
 		for _, r := range m.refusals {
 			g.logger.WarnContext(ctx, "record refused", "messageId", m.MessageId, "reason", r.Reason, "field", r.Field, "message", r.Message)
 		}
-		m.sign()
 		if err := g.rejects.Reject(ctx, m.source, m.refusals); err != nil {
 			m.err = fmt.Errorf("hand over %d refused records: %w", len(m.refusals), err)
 		}

@@ -105,7 +105,7 @@ type harness struct {
 func newHarness(t testing.TB) *harness {
 	t.Helper()
 	f := &harness{table: &faulty{Table: dynamotest.NewTable(t)}, rejects: &rejects{}, imports: &imports{}, org: value.NewID()}
-	f.ingester = ingest.New(f.table, unsigned{}, f.rejects, f.imports, func() time.Time { return start }, slog.New(slog.DiscardHandler))
+	f.ingester = ingest.New(f.table, f.rejects, f.imports, func() time.Time { return start }, slog.New(slog.DiscardHandler))
 	return f
 }
 

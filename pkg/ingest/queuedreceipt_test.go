@@ -3,20 +3,17 @@ package ingest_test
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
-	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // receipts are those of an organization, the latest first.
-func (f *signedHarness) receipts(t *testing.T, org value.ID) []receipt.Receipt {
+func (f *queueHarness) receipts(t *testing.T, org value.ID) []receipt.Receipt {
 	t.Helper()
 	found, _, err := f.table.Receipts(t.Context(), org, value.ID{}, 100)
 	if err != nil {
@@ -30,12 +27,12 @@ func (f *signedHarness) receipts(t *testing.T, org value.ID) []receipt.Receipt {
 }
 
 // many is a message of many of the organization.
-func (f *signedHarness) many(records ...string) string {
+func (f *queueHarness) many(records ...string) string {
 	return fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, f.org, strings.Join(records, ","))
 }
 
 // alone is a message of one record, made of one of many.
-func (f *signedHarness) alone(record string) string {
+func (f *queueHarness) alone(record string) string {
 	return fmt.Sprintf(`{"organizationId":%q,`, f.org) + record[1:]
 }
 
@@ -56,7 +53,7 @@ func refusals(r receipt.Receipt) (told []string) {
 
 func TestAQueuedMessageWithRefusedRecordsHasAReceipt(t *testing.T) {
 	const id = "0192f0c2-6f81-7a55-8e8a-95d4e6f7a8b9"
-	f := newSignedHarness(t)
+	f := newQueueHarness(t)
 	first := f.org
 	nameless := put(value.MustID(id), "")
 	planet := strings.Replace(nameless, "product", "planet", 1)
@@ -77,7 +74,7 @@ func TestAQueuedMessageWithRefusedRecordsHasAReceipt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f.org = value.NewID()
 			body := strings.ReplaceAll(row.body, first.String(), f.org.String())
-			if failed := f.send(t, f.rotate(t, f.org), body); failed != 0 {
+			if failed := f.send(t, body); failed != 0 {
 				t.Fatalf("%d messages come again", failed)
 			}
 			all := f.receipts(t, f.org)
@@ -98,21 +95,14 @@ func TestAQueuedMessageWithRefusedRecordsHasAReceipt(t *testing.T) {
 	}
 }
 
-func TestAMessageWithoutRefusalsOrAKnownSenderHasNoReceipt(t *testing.T) {
-	f := newSignedHarness(t)
-	key, foreign := f.rotate(t, f.org), f.rotate(t, value.NewID())
-	for what, row := range map[string]struct {
-		key  []byte
-		body string
-	}{
-		"nothing refused":       {key, f.many(put(value.NewID(), "Tea"))},
-		"unsigned":              {nil, f.many(put(value.NewID(), ""))},
-		"unsigned, not divided": {nil, f.many()},
-		"another's signature":   {foreign, f.alone(put(value.NewID(), ""))},
-		"no organization":       {key, `{"kind":"product","op":"put","record":{}}`},
-		"no JSON":               {key, f.org.String()},
+func TestAMessageWithoutRefusalsOrOrganizationHasNoReceipt(t *testing.T) {
+	f := newQueueHarness(t)
+	for what, body := range map[string]string{
+		"nothing refused": f.many(put(value.NewID(), "Tea")),
+		"no organization": `{"kind":"product","op":"put","record":{}}`,
+		"no JSON":         f.org.String(),
 	} {
-		if failed := f.send(t, row.key, row.body); failed != 0 {
+		if failed := f.send(t, body); failed != 0 {
 			t.Errorf("%s: %d messages come again", what, failed)
 		}
 		if all := f.receipts(t, f.org); len(all) != 0 {
@@ -122,9 +112,9 @@ func TestAMessageWithoutRefusalsOrAKnownSenderHasNoReceipt(t *testing.T) {
 }
 
 func TestTheReceiptOfAQueuedMessageIsItsOrganizations(t *testing.T) {
-	f, other := newSignedHarness(t), value.NewID()
+	f, other := newQueueHarness(t), value.NewID()
 	bad := f.alone(put(value.NewID(), ""))
-	f.send(t, nil, bad, strings.ReplaceAll(bad, f.org.String(), other.String()))
+	f.send(t, bad, strings.ReplaceAll(bad, f.org.String(), other.String()))
 	mine, theirs := f.receipts(t, f.org), f.receipts(t, other)
 	if len(mine) != 1 || len(theirs) != 1 || mine[0].ID == theirs[0].ID {
 		t.Fatalf("got %+v and %+v, want a receipt each", mine, theirs)
@@ -145,15 +135,13 @@ func TestAQueuedMessageThatComesTwiceHasOneReceipt(t *testing.T) {
 		"the queue of refused records is away": {unfinished{}, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newSignedHarness(t)
+			f := newQueueHarness(t)
 			fault.store.faulty = f.table
-			queueAt := f.queues.Queue
-			f.ingester = ingest.New(&fault.store, f.senders, f.rejects, queue.NewRecords(queueAt("RecordsQueue"), queueAt("ImportsQueue")),
-				func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
+			f.ingestTo(&fault.store, f.rejects)
 			// The large one goes to the imports at each try.
 			large := f.many(slices.Repeat([]string{put(value.NewID(), "")}, 400)...)
 			for _, body := range []string{f.alone(put(value.NewID(), "")), large} {
-				if err := queueAt("RecordsQueue").Send(t.Context(), queue.Message{Body: body}); err != nil {
+				if err := f.queues.Queue("RecordsQueue").Send(t.Context(), queue.Message{Body: body}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -187,32 +175,13 @@ func TestAQueuedMessageThatComesTwiceHasOneReceipt(t *testing.T) {
 	}
 }
 
-// The receipt of a message that was taken before there were keys lets the
-// message in no more.
-func TestAReceiptOfTheQueueIsNoProofOfTheSender(t *testing.T) {
-	f := newSignedHarness(t)
-	body := f.many(put(value.NewID(), "Tea"), put(value.NewID(), ""))
-	f.send(t, nil, body)
-	f.refused(t)
-	made := f.receipts(t, f.org)[0]
-	f.rotate(t, f.org)
-	forged := queue.Message{Body: body, Attributes: map[string]string{receipt.Attribute: made.ID.String()}}
-	if err := f.queues.Queue("RecordsQueue").Send(t.Context(), forged); err != nil {
-		t.Fatal(err)
-	}
-	f.send(t, nil)
-	if reasons, _ := f.refused(t); !slices.Equal(reasons, []string{"signature_invalid"}) {
-		t.Errorf("refused for %q", reasons)
-	}
-}
-
 // A receipt stays under what an item may have, 400 KB, whatever the sender writes.
 func TestTheLongestRefusalsFitIntoAReceipt(t *testing.T) {
-	f := newSignedHarness(t)
+	f := newQueueHarness(t)
 	for what, name := range map[string]string{"quotes": strings.Repeat(`\"`, 1000), "controls": strings.Repeat(`\u0001`, 1000), "wide": strings.Repeat("\U0001f375", 300)} {
 		f.org = value.NewID()
 		body := f.many(slices.Repeat([]string{fmt.Sprintf(`{"kind":"product","op":"put","record":{"id":%q,"%s":1}}`, value.NewID(), name)}, 120)...)
-		if failed := f.send(t, nil, body); failed != 0 {
+		if failed := f.send(t, body); failed != 0 {
 			t.Errorf("%s: %d messages come again", what, failed)
 		}
 		if all := f.receipts(t, f.org); len(all) != 1 || len(all[0].Refusals) != receipt.MaxRefusals {

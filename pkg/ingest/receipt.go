@@ -35,9 +35,21 @@ func (g *Ingester) findReceipts(ctx context.Context, messages []*message) {
 	})
 }
 
+// organization is the one that the message names, zero when none of its
+// records can be told.
+func (m *message) organization() value.ID {
+	for _, c := range m.changes {
+		return c.OrganizationID
+	}
+	for _, r := range m.refusals {
+		return r.OrganizationID
+	}
+	return value.ID{}
+}
+
 // completeReceipts completes the receipts of the messages that are done, and makes
-// those of other messages with refused records. A message whose signature is wrong
-// gets none, nor does one that names no organization.
+// those of other messages with refused records. A message that names no
+// organization gets none.
 func (g *Ingester) completeReceipts(ctx context.Context, messages []*message) {
 	parallel.Each(maxParallelWrites, slices.All(messages), func(_ int, m *message) {
 		var err error
@@ -46,7 +58,7 @@ func (g *Ingester) completeReceipts(ctx context.Context, messages []*message) {
 			return
 		case m.receipt != nil && m.receipt.Receipt.Status == receipt.Pending:
 			err = g.store.CompleteReceipt(ctx, m.receipt.Complete(m.shown(), now))
-		case m.receipt == nil && m.proof.Valid && len(m.refusals) > 0:
+		case m.receipt == nil && !m.organization().IsZero() && len(m.refusals) > 0:
 			made := receipt.NewQueued(m.organization(), []byte(m.Body), m.records, m.arrived, now)
 			err = g.store.CreateReceipt(ctx, made.Complete(m.shown(), now))
 		}

@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
-	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/queue"
 )
 
@@ -27,7 +24,7 @@ func put(id value.ID, name string) string {
 }
 
 // post stores the receipt of records and sends their message as the API does.
-func (f *signedHarness) post(t *testing.T, records ...string) *receipt.Stored {
+func (f *queueHarness) post(t *testing.T, records ...string) *receipt.Stored {
 	t.Helper()
 	message, count, err := commerce.PostedMessage(f.org, []byte(`{"records":[`+strings.Join(records, ",")+`]}`))
 	if err != nil {
@@ -44,7 +41,7 @@ func (f *signedHarness) post(t *testing.T, records ...string) *receipt.Stored {
 }
 
 // receipt reads a receipt.
-func (f *signedHarness) receipt(t *testing.T, s *receipt.Stored) receipt.Receipt {
+func (f *queueHarness) receipt(t *testing.T, s *receipt.Stored) receipt.Receipt {
 	t.Helper()
 	found, err := f.table.Receipt(t.Context(), s.OrganizationID, s.Receipt.ID)
 	if err != nil || found == nil {
@@ -67,12 +64,12 @@ func wants(t *testing.T, r receipt.Receipt, accepted int, refused ...string) {
 }
 
 func TestAReceiptTellsWhatBecameOfPostedRecords(t *testing.T) {
-	f, good := newSignedHarness(t), value.NewID()
+	f, good := newQueueHarness(t), value.NewID()
 	s := f.post(t, put(value.NewID(), ""), put(good, "Tea"), put(value.NewID(), ""), strings.Replace(put(good, "Other"), `"version":1`, `"version":0`, 1))
 	if r := f.receipt(t, s); r.Status != receipt.Pending || r.RecordCount != 4 || r.Refusals == nil {
 		t.Errorf("before: got %+v", r)
 	}
-	f.send(t, nil)
+	f.send(t)
 	r := f.receipt(t, s)
 	wants(t, r, 2, "records[0].record.name", "records[2].record.name") // the older version is accepted, and skipped
 	if one := r.Refusals[1]; one.Position != 2 || one.Code != "validation_failed" || one.Message != "record.name is required" {
@@ -87,8 +84,7 @@ func TestAReceiptTellsWhatBecameOfPostedRecords(t *testing.T) {
 }
 
 func TestAReceiptOfALargeMessageGoesWithItToTheImports(t *testing.T) {
-	f := newSignedHarness(t)
-	f.rotate(t, f.org)
+	f := newQueueHarness(t)
 	records := make([]string, 500)
 	for i := range records {
 		records[i] = put(value.NewID(), "Tea "+strings.Repeat("leaf ", 20))
@@ -97,48 +93,11 @@ func TestAReceiptOfALargeMessageGoesWithItToTheImports(t *testing.T) {
 		}
 	}
 	s := f.post(t, records...)
-	f.send(t, nil)
+	f.send(t)
 	r := f.receipt(t, s)
 	if r.AcceptedCount != 375 || r.RefusedCount != 125 || len(r.Refusals) != receipt.MaxRefusals || r.Refusals[99].Position != 396 {
 		t.Errorf("got %d accepted, %d refused, %d of them named, want 375, 125, 100", r.AcceptedCount, r.RefusedCount, len(r.Refusals))
 	}
-}
-
-func TestPostedRecordsOfAnOrganizationWithSenderKeysNeedNoSignature(t *testing.T) {
-	f, id := newSignedHarness(t), value.NewID()
-	key := f.rotate(t, f.org)
-	s := f.post(t, put(id, "Posted"), put(value.NewID(), ""))
-	f.send(t, nil)
-	wants(t, f.receipt(t, s), 1, "records[1].record.name")
-	if p := f.product(t, id); p == nil || p.Name != "Posted" {
-		t.Errorf("stored %+v", p)
-	}
-	// The refused record can be replayed.
-	if _, messages := f.refused(t); len(messages) != 1 || f.send(t, key, messages[0].Body) != 0 {
-		t.Errorf("refused %v", messages)
-	}
-	f.refused(t)
-
-	// Nobody else gets a message in by the id of a receipt.
-	forged := fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, f.org, put(value.NewID(), "Forged"))
-	other := strings.ReplaceAll(forged, f.org.String(), value.NewID().String())
-	for what, one := range map[string]struct{ id, body string }{
-		"another message":        {s.Receipt.ID.String(), forged},
-		"a receipt of nobody":    {value.NewID().String(), forged},
-		"no id":                  {"x", forged},
-		"another organization's": {s.Receipt.ID.String(), other},
-	} {
-		m := queue.Message{Body: one.body, Attributes: map[string]string{receipt.Attribute: one.id}}
-		if err := f.queues.Queue("RecordsQueue").Send(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
-		f.send(t, nil)
-		reasons, _ := f.refused(t)
-		if free := one.body == other; !free && !slices.Equal(reasons, []string{"signature_invalid"}) || free && reasons != nil {
-			t.Errorf("%s: refused for %v", what, reasons)
-		}
-	}
-	wants(t, f.receipt(t, s), 1, "records[1].record.name")
 }
 
 // unfinished fails writes of receipts, as when ingest is killed before them or
@@ -191,12 +150,9 @@ func TestAReceiptCountsOnceWhateverComesTwice(t *testing.T) {
 		{"a duplicate", unfinished{}, false, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			f := newSignedHarness(t)
-			key := f.rotate(t, f.org)
+			f := newQueueHarness(t)
 			row.store.faulty = f.table
-			queueAt := f.queues.Queue
-			f.ingester = ingest.New(&row.store, f.senders, f.rejects, queue.NewRecords(queueAt("RecordsQueue"), queueAt("ImportsQueue")),
-				func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
+			f.ingestTo(&row.store, f.rejects)
 			id := value.NewID()
 			s := f.post(t, put(id, "Tea"), put(value.NewID(), ""))
 			batch := f.queues.Receive(t, "RecordsQueue")
@@ -210,7 +166,7 @@ func TestAReceiptCountsOnceWhateverComesTwice(t *testing.T) {
 			}
 			row.store, f.rejects.fail = unfinished{faulty: f.table}, false
 			// Another sender's newer version comes between.
-			f.send(t, key, f.one(id, "Newer", 2))
+			f.send(t, f.one(id, "Newer", 2))
 			for range 2 {
 				if failed := f.invoke(t, append(batch, batch...)...); failed != nil {
 					t.Errorf("comes again: %v", failed)
@@ -226,7 +182,7 @@ func TestAReceiptCountsOnceWhateverComesTwice(t *testing.T) {
 
 // A message with a record that the table did not take is not done.
 func TestAReceiptWaitsForEachRecord(t *testing.T) {
-	f := newSignedHarness(t)
+	f := newQueueHarness(t)
 	f.table.every = 2
 	s := f.post(t, put(value.NewID(), "A"), put(value.NewID(), "B"), put(value.NewID(), ""))
 	batch := f.queues.Receive(t, "RecordsQueue")

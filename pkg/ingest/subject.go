@@ -9,6 +9,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/parallel"
+	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -97,7 +98,27 @@ func (g *Ingester) read(ctx context.Context, subjects []*subject) {
 	}
 	for i, found := range g.store.ReadRecords(ctx, refs) {
 		subjects[i].stored, subjects[i].err = found.Stored, found.Err
+		if found.SenderKeys {
+			subjects[i].refuseQueued()
+		}
 	}
+}
+
+// errSenderKeys refuses what a queue message brings for an organization with
+// keys of signed senders.
+var errSenderKeys = fault.New(fault.Conflict, "sender_keys",
+	"the organization has keys of signed senders, which are not checked any more: post its records to POST /ingest/records, or "+
+		"have the operator delete the keys with the command under \"Signed senders\" in OPERATING.md")
+
+// refuseQueued refuses the changes that were not posted to the API.
+func (s *subject) refuseQueued() {
+	s.changes = slices.DeleteFunc(s.changes, func(c change) bool {
+		queued := c.message.receipt == nil
+		if queued {
+			s.refused = append(s.refused, refusal{commerce.Refuse(c.Change, errSenderKeys), c.message})
+		}
+		return queued
+	})
 }
 
 // create makes the first change to records that are not stored. If another
@@ -129,27 +150,29 @@ func (g *Ingester) create(ctx context.Context, subjects []*subject) {
 // finish makes the remaining changes.
 func (g *Ingester) finish(ctx context.Context, subjects []*subject) {
 	parallel.Each(maxParallelWrites, slices.All(subjects), func(_ int, s *subject) {
-		for conflicts := 0; conflicts < maxWriteConflicts; {
-			next := s.next(g.now())
-			if next == nil {
-				return
-			}
-			err := g.store.PutRecord(ctx, s.stored, next)
-			switch {
-			case err == nil:
-				s.made(next)
-				conflicts = 0
-			case errors.Is(err, fault.ErrChanged):
-				g.read(ctx, []*subject{s})
-				conflicts++
-			default:
-				s.err = err
-			}
-		}
-		if s.err == nil {
-			s.err = fault.Busy(fmt.Errorf("%d other writers were faster", maxWriteConflicts))
+		for len(s.changes) > 0 && s.err == nil {
+			s.err = retry.Contended(ctx, maxWriteConflicts, func() (done bool, err error) { return g.makeNext(ctx, s) })
 		}
 	})
+}
+
+// makeNext makes the next change. When another writer was faster it is not done,
+// and has read what that one wrote.
+func (g *Ingester) makeNext(ctx context.Context, s *subject) (done bool, err error) {
+	next := s.next(g.now())
+	if next == nil {
+		return true, s.err
+	}
+	err = g.store.PutRecord(ctx, s.stored, next)
+	switch {
+	case err == nil:
+		s.made(next)
+		return true, nil
+	case errors.Is(err, fault.ErrChanged):
+		g.read(ctx, []*subject{s})
+		return false, s.err
+	}
+	return false, err
 }
 
 func (g *Ingester) now() value.Time { return value.TimeOf(g.clock()) }

@@ -18,30 +18,14 @@ type List struct {
 	Sync    string  // the parameter that takes [Answer.SyncFrom]; "" when answers have none
 }
 
-// Kind is the type of a filter's value.
-type Kind uint8
-
-// The kinds of filter. Each becomes one parameter, a range two: its name
-// with From and To.
-const (
-	ID      Kind = iota + 1 // one UUID
-	IDs                     // up to Max UUIDs, comma-separated; matches documents by their id
-	Enum                    // one or more of Values and Sets, comma-separated
-	Code                    // one or more texts that Check accepts, comma-separated
-	Bool                    // true or false
-	Text                    // compared whole, folded
-	Range                   // a time from, inclusive, and a time to, exclusive
-	Visible                 // a range of the time at which a change became visible
-)
-
 // Filter declares one filter.
 type Filter struct {
 	Name        string
 	Kind        Kind
 	Column      string // of the schema; "": the list's owner makes the filter
 	Values      []string
-	Sets        map[string][]string // of an Enum: words that each stand for several values of the column
-	Check       func(string) error  // of a Code; its error says what is taken
+	Sets        map[string][]string // of an Enum: words that each mean several values of the column
+	Check       func(string) error  // of a Code; its error lists the valid values
 	Pattern     string              // of a Code, as documented
 	Null        string              // of an ID: the word that asks for documents without one
 	Max         int                 // of IDs

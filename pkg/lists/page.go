@@ -7,16 +7,16 @@ import (
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Data []T  `json:"data" doc:"The entries of the page, in the order that was asked for."`
-	Meta Meta `json:"meta" doc:"Which page it is."`
+	Data []T  `json:"data" doc:"The entries of the page, in the requested order."`
+	Meta Meta `json:"meta" doc:"The page."`
 }
 
 // Meta says which page it is. TotalPages is 0 when Total is 0.
 type Meta struct {
 	Page       int `json:"page" doc:"The page, counted from 1. 1 in a walk by id."`
-	Limit      int `json:"limit" doc:"How many entries a page has at most."`
-	Total      int `json:"total" doc:"How many entries all pages have, exactly."`
-	TotalPages int `json:"totalPages" doc:"How many pages there are; 0 when there is no entry."`
+	Limit      int `json:"limit" doc:"The number of entries on a full page."`
+	Total      int `json:"total" doc:"The exact number of entries on all pages."`
+	TotalPages int `json:"totalPages" doc:"The number of pages; 0 if there is no entry."`
 }
 
 // Answer is what a list's index answers to a query.

@@ -51,27 +51,27 @@ func (l *List) Params() []Param {
 	params := []Param{
 		{
 			Name: ParamPage, Type: "integer", Default: "1", Min: bound(1), Max: bound(MaxPage),
-			Description: "The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.",
+			Description: "The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.",
 		},
 		{
 			Name: paramLimit, Type: "integer", Default: strconv.Itoa(DefaultLimit), Min: bound(1), Max: bound(MaxLimit),
-			Description: "How many entries a page has.",
+			Description: "The number of entries on a page.",
 		},
 		{
 			Name: paramOrderBy, Type: "string", Enum: l.orderNames(), Default: l.Orders[0].Name,
-			Description: "What the list is ordered by; entries without a value come last. Without orderDirection it is " + l.directions() + ".",
+			Description: "The order of the list; entries without a value come last. Without orderDirection it is " + l.directions() + ".",
 		},
 		{
 			Name: paramDirection, Type: "string", Enum: []string{"asc", "desc"},
-			Description: "The direction of the order, in capitals or not; without orderBy that of the default order.",
+			Description: "The direction, in any case; without orderBy it applies to the default order.",
 		},
 	}
 	if l.Walk {
 		params[2].Description += " id walks the list, as afterId does."
 		params = append(params, Param{
 			Name: ParamAfterID, Type: "string", Format: "uuid",
-			Description: "Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent " +
-				"changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.",
+			Description: "Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent " +
+				"changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.",
 		})
 	}
 	if searched := l.searched(); searched != nil {
@@ -107,36 +107,6 @@ func (l *List) directions() string {
 		return "asc"
 	}
 	return "asc for " + strings.Join(asc, ", ") + " and desc for " + strings.Join(desc, ", ")
-}
-
-func (f *Filter) params() []Param {
-	p := Param{Name: f.Name, Type: "string", Description: f.Description, Default: f.Default}
-	switch f.Kind {
-	case ID:
-		if f.Null == "" {
-			p.Format = "uuid"
-		} else {
-			p.Pattern = "^(" + f.Null + "|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$"
-		}
-	case IDs:
-		p.Format, p.Multi, p.Most = "uuid", true, f.Max
-	case Enum:
-		p.Enum, p.Multi = f.words(), true
-	case Code:
-		p.Pattern, p.Multi = f.Pattern, true
-	case Bool:
-		p.Type = "boolean"
-	case Text:
-		p.Pattern = `\S`
-	case Range, Visible:
-		from, to := p, p
-		from.Name, from.Format = f.Name+"From", "date-time"
-		to.Name, to.Format = f.Name+"To", "date-time"
-		from.Description += " At this time or later."
-		to.Description += " Before this time."
-		return []Param{from, to}
-	}
-	return []Param{p}
 }
 
 func bound(n int64) *int64 { return &n }

@@ -1,8 +1,6 @@
 package lists
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -98,7 +96,7 @@ func (p *parser) integer(name string, most int, into *int) {
 }
 
 // Integer reads the value of an integer parameter: digits without sign or leading
-// zero, within Min and Max. It adds to details what is wrong with it.
+// zero, within Min and Max. It adds the fault to details.
 func (p *Param) Integer(text string, details *fault.Details) int {
 	if strings.Trim(text, "0123456789") != "" || len(text) > 1 && text[0] == '0' {
 		details.Add(p.In, p.Name, fault.DetailFormat, "must be a whole number between %d and %d, digits only", *p.Min, *p.Max)
@@ -132,7 +130,7 @@ func (p *parser) order() {
 	}
 }
 
-// search reads the words to search for. A blank text is as good as none.
+// search reads the words to search for. A blank text means none.
 func (p *parser) search() {
 	text := strings.TrimSpace(p.values.Get(paramSearch))
 	switch {
@@ -146,8 +144,8 @@ func (p *parser) search() {
 }
 
 func (p *parser) filter(f *Filter) {
-	if f.Kind == Range || f.Kind == Visible {
-		p.between(f)
+	if s := spans[f.Kind]; s != nil {
+		p.between(f, s)
 		return
 	}
 	text, ok := p.get(f.Name)
@@ -166,87 +164,30 @@ func (p *parser) filter(f *Filter) {
 	p.q.given[f.Name] = a
 }
 
-// readers read a filter's text, by its kind. The error says what the filter takes.
-var readers = map[Kind]func(f *Filter, text string) (argument, error){
-	ID: func(f *Filter, text string) (argument, error) {
-		if f.Null != "" && text == f.Null {
-			return argument{null: true}, nil
-		}
-		id, err := value.ParseID(text)
-		if err != nil && f.Null != "" {
-			err = fmt.Errorf("%w, or %s", err, f.Null)
-		}
-		return argument{ids: []value.ID{id}}, err
-	},
-	IDs: func(_ *Filter, text string) (a argument, err error) {
-		err = eachOf(text, func(part string) error {
-			id, err := value.ParseID(part)
-			a.ids = append(a.ids, id)
-			return err
-		})
-		return a, err
-	},
-	Enum: func(f *Filter, text string) (argument, error) {
-		var a argument
-		for word := range strings.SplitSeq(text, ",") {
-			switch set, is := f.Sets[word]; {
-			case is:
-				a.texts = append(a.texts, set...)
-			case slices.Contains(f.Values, word):
-				a.texts = append(a.texts, word)
-			default:
-				return a, fmt.Errorf("must be one or several, comma-separated, of %s", strings.Join(f.words(), ", "))
-			}
-		}
-		return a, nil
-	},
-	Code: func(f *Filter, text string) (argument, error) {
-		return argument{texts: strings.Split(text, ",")}, eachOf(text, f.Check)
-	},
-	Bool: func(_ *Filter, text string) (argument, error) {
-		if text != "true" && text != "false" {
-			return argument{}, errors.New("must be true or false")
-		}
-		return argument{flag: text == "true"}, nil
-	},
-	Text: func(_ *Filter, text string) (argument, error) {
-		return argument{texts: []string{strings.TrimSpace(text)}}, nil
-	},
-}
-
-// eachOf checks each of several values, separated by commas.
-func eachOf(text string, check func(part string) error) error {
-	for part := range strings.SplitSeq(text, ",") {
-		if err := check(part); err != nil {
-			return fmt.Errorf("%w, or several, comma-separated; %q is not one", err, part)
-		}
-	}
-	return nil
-}
-
-// between reads the two ends of a range.
-func (p *parser) between(f *Filter) {
+// between reads the two ends of a filter that has them.
+func (p *parser) between(f *Filter, s *span) {
 	var a argument
+	low, high := s.names(f)
 	for _, end := range []struct {
 		name string
-		into **value.Time
-	}{{f.Name + "From", &a.from}, {f.Name + "To", &a.to}} {
+		into **int64
+	}{{low, &a.low}, {high, &a.high}} {
 		text, ok := p.get(end.name)
 		if !ok {
 			continue
 		}
-		t, err := value.ParseBound(text)
+		n, err := s.parse(text)
 		if err != nil {
 			p.refuse(end.name, fault.DetailFormat, "%s", err.Error())
 			continue
 		}
-		*end.into = &t
+		*end.into = &n
 	}
-	if a.from != nil && a.to != nil && *a.from > *a.to {
-		p.refuse(f.Name+"From", fault.DetailOutOfRange, "must not be after %sTo", f.Name)
+	if a.low != nil && a.high != nil && *a.low > *a.high {
+		p.refuse(low, fault.DetailOutOfRange, "must not be "+s.above+" %s", high)
 		return
 	}
-	if a.from != nil || a.to != nil {
+	if a.low != nil || a.high != nil {
 		p.q.given[f.Name] = a
 	}
 }

@@ -2,7 +2,6 @@ package lists
 
 import (
 	"cmp"
-	"math"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -19,15 +18,6 @@ type Query struct {
 
 	list  *List
 	given map[string]argument
-}
-
-// argument is the value of one filter.
-type argument struct {
-	ids      []value.ID
-	texts    []string
-	flag     bool
-	null     bool // the word for documents without a value
-	from, to *value.Time
 }
 
 // ID returns the UUID of an ID filter; ok is false when it was not given, or
@@ -53,7 +43,7 @@ func (q *Query) Texts(name string) []string { return q.given[name].texts }
 // Range returns the ends of a Range; nil where none was given.
 func (q *Query) Range(name string) (from, to *value.Time) {
 	a := q.given[name]
-	return a.from, a.to
+	return (*value.Time)(a.low), (*value.Time)(a.high)
 }
 
 // Has reports whether the filter was given.
@@ -84,46 +74,6 @@ func (q *Query) Index(more ...columnar.Filter) columnar.Query {
 		out.AfterID = &after
 	}
 	return out
-}
-
-// index is the filter of an index. It panics on a column that the schema
-// does not have.
-func (f *Filter) index(schema *columnar.Schema, a argument) columnar.Filter {
-	switch f.Kind {
-	case IDs:
-		ids := make([][16]byte, len(a.ids))
-		for i, id := range a.ids {
-			ids[i] = id
-		}
-		return columnar.IDs(ids...)
-	case Visible:
-		return columnar.VisibleWithin(ends(a))
-	}
-	col := schema.Col(f.Column)
-	switch f.Kind {
-	case ID:
-		if a.null {
-			return columnar.Null(col)
-		}
-		return columnar.In(col, Key(a.ids[0]))
-	case Bool:
-		return columnar.Is(col, a.flag)
-	case Range:
-		from, to := ends(a)
-		return columnar.Within(col, from, to)
-	}
-	return columnar.In(col, a.texts...)
-}
-
-func ends(a argument) (from, to int64) {
-	from, to = math.MinInt64, math.MaxInt64
-	if a.from != nil {
-		from = int64(*a.from)
-	}
-	if a.to != nil {
-		to = int64(*a.to)
-	}
-	return from, to
 }
 
 // Key is the value of an identifier in a keyword column: its 16 bytes.

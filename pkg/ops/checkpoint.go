@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -73,3 +74,50 @@ func (c Checkpoint) Remove() error {
 	}
 	return nil
 }
+
+// Position is how far a command has come that an interrupted run of the same
+// command resumes from. The zero value keeps nothing.
+type Position[T any] struct {
+	State T
+
+	file    Checkpoint
+	command commandRun
+}
+
+type commandRun struct {
+	Fingerprint string    `json:"fingerprint"`
+	Started     time.Time `json:"started"`
+}
+
+type storedPosition[T any] struct {
+	commandRun `json:",embed"`
+	State      T `json:"state"`
+}
+
+// OpenPosition reads the position of an interrupted run of the same command that
+// began after oldest. Otherwise it returns a new one with the state.
+func OpenPosition[T any](file Checkpoint, fingerprint string, now, oldest time.Time, state T) (*Position[T], error) {
+	p := &Position[T]{State: state, file: file, command: commandRun{fingerprint, now}}
+	var stored storedPosition[T]
+	if err := file.Load(&stored); err != nil {
+		return nil, err
+	}
+	if stored.Fingerprint == fingerprint && stored.Started.After(oldest) {
+		p.State, p.command = stored.State, stored.commandRun
+	}
+	return p, nil
+}
+
+// PositionFile is where a command keeps its position unless it is given a file.
+func PositionFile(dataDir, command, fingerprint string) Checkpoint {
+	return Checkpoint(filepath.Join(dataDir, command+"-"+fingerprint[:16]+".json"))
+}
+
+// Kept reports whether a later run finds the position.
+func (p *Position[T]) Kept() bool { return p.file != "" }
+
+// Save writes the state.
+func (p *Position[T]) Save() error { return p.file.Save(storedPosition[T]{p.command, p.State}) }
+
+// Remove removes the file once the command is done.
+func (p *Position[T]) Remove() error { return p.file.Remove() }

@@ -65,11 +65,10 @@ type idSet = map[value.ID]bool
 
 // erasedIDs identify what is to be erased, as far as items told it.
 type erasedIDs struct {
-	Records      map[commerce.Kind]idSet `json:"records"`
-	Objects      idSet                   `json:"objects"` // the ids of all these records
-	Events       idSet                   `json:"events"`
-	Deliveries   idSet                   `json:"deliveries"`
-	Applications idSet                   `json:"applications"` // of an organization
+	Objects      idSet `json:"objects"` // records of the personal kinds, deleted ones included
+	Events       idSet `json:"events"`
+	Deliveries   idSet `json:"deliveries"`
+	Applications idSet `json:"applications"` // of an organization
 }
 
 // personal are the kinds of records that a customer may own.
@@ -78,23 +77,15 @@ var personal = []commerce.Kind{commerce.KindCustomer, commerce.KindOrder, commer
 // Open reads what an interrupted run has learnt.
 func (e *Erasure) Open() error {
 	e.eraser = dynamo.NewEraser(e.Table)
-	e.known = erasedIDs{Records: map[commerce.Kind]idSet{}, Objects: idSet{}, Events: idSet{}, Deliveries: idSet{}, Applications: idSet{}}
-	for _, kind := range personal {
-		e.known.Records[kind] = idSet{}
+	e.known = erasedIDs{Objects: idSet{}, Events: idSet{}, Deliveries: idSet{}, Applications: idSet{}}
+	if !e.all() {
+		e.known.Objects[e.Customer] = true
 	}
-	if e.all() {
-		return e.Checkpoint.Load(&e.known)
-	}
-	e.own(commerce.KindCustomer, e.Customer)
 	return e.Checkpoint.Load(&e.known)
 }
 
 // all reports whether the whole organization is erased.
 func (e *Erasure) all() bool { return e.Customer.IsZero() }
-
-func (e *Erasure) own(kind commerce.Kind, id value.ID) {
-	e.known.Records[kind][id], e.known.Objects[id] = true, true
-}
 
 // Find counts what Erase would delete.
 func (e *Erasure) Find(ctx context.Context) (EraseCounts, error) {
@@ -188,7 +179,7 @@ func (e *Erasure) learn(ctx context.Context) error {
 			return err
 		}
 		if s != nil && e.owns(s) {
-			e.own(s.Kind, s.ID)
+			e.known.Objects[s.ID] = true
 		}
 		event, p, err := e.payload(i)
 		if p != nil && p.names(e.Customer) {
@@ -218,13 +209,9 @@ func (e *Erasure) learnDeleted(ctx context.Context, told idSet) error {
 			refs = append(refs, dynamo.RecordRef{OrganizationID: e.Organization, Kind: kind, ID: id})
 		}
 		lives := false
-		found := e.Table.ReadRecords(ctx, refs)
-		for n, f := range found {
+		for _, f := range e.Table.ReadRecords(ctx, refs) {
 			if f.Err != nil {
 				return f.Err
-			}
-			if f.Stored != nil && f.Stored.Deleted {
-				e.own(personal[n], id)
 			}
 			lives = lives || f.Stored != nil && !f.Stored.Deleted
 		}
@@ -238,7 +225,7 @@ func (e *Erasure) learnDeleted(ctx context.Context, told idSet) error {
 // owns reports whether a live record is the customer, or an order or invoice
 // whose customerId names the customer.
 func (e *Erasure) owns(s *commerce.Stored) bool {
-	if s.Deleted || e.known.Records[s.Kind] == nil {
+	if s.Deleted || !slices.Contains(personal, s.Kind) {
 		return false
 	}
 	if s.Kind == commerce.KindCustomer {
@@ -288,11 +275,14 @@ func (e *Erasure) payload(i *dynamo.OwnedItem) (event value.ID, p *eventPayload,
 
 // selects reports whether an item belongs to the erasure.
 func (e *Erasure) selects(i *dynamo.OwnedItem) (bool, error) {
-	if e.all() || i.ExpiredTail() {
+	if e.all() {
 		return true, nil
 	}
 	if s, err := i.Record(); s != nil || err != nil {
-		return err == nil && (e.owns(s) || s.Deleted && e.known.Records[s.Kind][s.ID]), err
+		if err != nil {
+			return false, err
+		}
+		return e.owns(s) || s.Deleted && slices.Contains(personal, s.Kind) && e.known.Objects[s.ID], nil
 	}
 	if r, err := i.Receipt(); r != nil || err != nil {
 		return err == nil && (names(i, e.Customer) || e.refused(r.Receipt.Refusals)), err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -13,24 +13,41 @@ import (
 	"github.com/commerce-integration/service/pkg/queue"
 )
 
-// Keeps reports whether nothing takes messages from the queue but an operator,
-// and its URL.
-func (q *QueueStatus) Keeps() (url string, keeps bool) { return q.url, q.purpose != work }
-
-// EraseMessages counts the messages of a dead letter queue or the park that
-// belong to the erasure, and deletes them on demand. Messages of many records of
+// EraseMessages counts the messages of dead letter queues and the park that belong
+// to the erasure, by queue, and deletes them on demand. Messages of many records of
 // which only some name the customer stay, and are counted apart.
-func (e *Erasure) EraseMessages(ctx context.Context, client *sqs.Client, queueURL string, erase bool) (found, mixed int, err error) {
-	var matched, many atomic.Int64
-	err = NewQueueScan(client, queueURL, 0).Run(ctx, scanWorkers, func(_ context.Context, batch []Message) (done []Message, err error) {
+func (e *Erasure) EraseMessages(ctx context.Context, client *sqs.Client, queues []*QueueStatus, erase bool) (found, mixed map[string]int, err error) {
+	found, mixed = map[string]int{}, map[string]int{}
+	for _, q := range queues {
+		if q.purpose == work {
+			continue
+		}
+		ours, many, err := e.eraseMessages(ctx, NewQueueScan(client, q.url, 0), erase)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ours > 0 {
+			found[q.Name] = ours
+		}
+		if many > 0 {
+			mixed[q.Name] = many
+		}
+	}
+	return found, mixed, nil
+}
+
+func (e *Erasure) eraseMessages(ctx context.Context, scan *QueueScan, erase bool) (ours, mixed int, err error) {
+	var mu sync.Mutex
+	err = scan.Run(ctx, scanWorkers, func(_ context.Context, batch []Message) (done []Message, err error) {
+		mu.Lock()
+		defer mu.Unlock()
 		for _, m := range batch {
-			concerns, single := e.concerns(m)
-			switch {
+			switch concerns, single := e.concerns(m); {
 			case !concerns:
 			case !single:
-				many.Add(1)
+				mixed++
 			default:
-				matched.Add(1)
+				ours++
 				if erase {
 					done = append(done, m)
 				}
@@ -38,7 +55,7 @@ func (e *Erasure) EraseMessages(ctx context.Context, client *sqs.Client, queueUR
 		}
 		return done, nil
 	})
-	return int(matched.Load()), int(many.Load()), err
+	return ours, mixed, err
 }
 
 // concerns reports whether a message belongs to the erasure, and whether nothing

@@ -94,7 +94,7 @@ func QueuesWithPrefix(ctx context.Context, client *sqs.Client, prefix string) (u
 		urls = append(urls, page.QueueUrls...)
 	}
 	if len(urls) == 0 {
-		return nil, fmt.Errorf("there are no queues whose names begin with %q", prefix)
+		return nil, fmt.Errorf("found no queues whose names begin with %q", prefix)
 	}
 	return urls, nil
 }

@@ -3,7 +3,6 @@ package ops
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -21,9 +20,9 @@ const (
 	rebuildPause = 10 * time.Millisecond
 	// concurrentRebuilds bounds the lists of an organization rebuilt at a time.
 	concurrentRebuilds = 4
-	// maxPositionAge bounds the age of an interrupted run that can be resumed.
-	// What an older run rebuilt is rebuilt again.
-	maxPositionAge = 24 * time.Hour
+	// MaxPositionAge bounds the age of an interrupted run over the table that can
+	// be resumed. What an older run did is done again.
+	MaxPositionAge = 24 * time.Hour
 )
 
 // Rebuild builds an index again from the table and returns once it is live.
@@ -57,23 +56,23 @@ func Rebuild(ctx context.Context, storage index.Reader, c *compactor.Compactor, 
 }
 
 // Reindex rebuilds the lists of an organization, except those that the
-// position has already. It calls newProgress once for each list.
+// position has already. It calls done, which may run several times at once, after
+// each list.
 func Reindex(ctx context.Context, storage index.Reader, c *compactor.Compactor, org value.ID, lists []*index.List,
-	position *ReindexPosition, newProgress func() (progress func(done, of int)),
+	position *ReindexPosition, done func(),
 ) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrentRebuilds)
 	for _, list := range lists {
-		progress := newProgress()
 		if position.done(org, list.Name) {
-			progress(1, 1)
+			done()
 			continue
 		}
 		group.Go(func() error {
-			if err := Rebuild(ctx, storage, c, index.Key{Org: org, List: list}, progress); err != nil {
+			if err := Rebuild(ctx, storage, c, index.Key{Org: org, List: list}, func(int, int) {}); err != nil {
 				return fmt.Errorf("reindex %s of organization %s: %w", list.Name, org, err)
 			}
-			progress(1, 1)
+			done()
 			return position.Save(org, list.Name)
 		})
 	}
@@ -83,55 +82,42 @@ func Reindex(ctx context.Context, storage index.Reader, c *compactor.Compactor, 
 // ReindexPosition is how far a run has come, by organizations in the order of
 // their IDs. It is safe for concurrent use.
 type ReindexPosition struct {
-	Checkpoint
+	*Position[reindexState]
 
-	mu    sync.Mutex
-	state reindexState
+	mu sync.Mutex
 }
 
 type reindexState struct {
-	Fingerprint    string    `json:"fingerprint"` // of what is reindexed where
-	Started        time.Time `json:"started"`
-	OrganizationID value.ID  `json:"organizationId"` // the last begun; those before it are done
-	Lists          []string  `json:"lists"`          // its lists that are done
+	OrganizationID value.ID `json:"organizationId"` // the last begun; those before it are done
+	Lists          []string `json:"lists"`          // its lists that are done
 }
 
 // OpenReindexPosition returns the position of an earlier, interrupted run of
 // the same command, or that of a new run.
 func OpenReindexPosition(dataDir, fingerprint string, now time.Time) (*ReindexPosition, error) {
-	p := &ReindexPosition{
-		Checkpoint: Checkpoint(filepath.Join(dataDir, "reindex-"+fingerprint[:16]+".json")),
-		state:      reindexState{Fingerprint: fingerprint, Started: now},
-	}
-	stored := p.state
-	if err := p.Load(&stored); err != nil {
-		return nil, err
-	}
-	if stored.Fingerprint == fingerprint && now.Sub(stored.Started) < maxPositionAge {
-		p.state = stored
-	}
-	return p, nil
+	p, err := OpenPosition(PositionFile(dataDir, "reindex", fingerprint), fingerprint, now, now.Add(-MaxPositionAge), reindexState{})
+	return &ReindexPosition{Position: p}, err
 }
 
 // Resumed returns the organization at which an earlier run was interrupted.
 func (p *ReindexPosition) Resumed() (org value.ID, ok bool) {
-	return p.state.OrganizationID, !p.state.OrganizationID.IsZero()
+	return p.State.OrganizationID, !p.State.OrganizationID.IsZero()
 }
 
 func (p *ReindexPosition) done(org value.ID, list string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	order := org.Compare(p.state.OrganizationID)
-	return order < 0 || order == 0 && slices.Contains(p.state.Lists, list)
+	order := org.Compare(p.State.OrganizationID)
+	return order < 0 || order == 0 && slices.Contains(p.State.Lists, list)
 }
 
 // Save records that a list is done.
 func (p *ReindexPosition) Save(org value.ID, list string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if org != p.state.OrganizationID {
-		p.state.OrganizationID, p.state.Lists = org, nil
+	if org != p.State.OrganizationID {
+		p.State = reindexState{OrganizationID: org}
 	}
-	p.state.Lists = append(p.state.Lists, list)
-	return p.Checkpoint.Save(p.state)
+	p.State.Lists = append(p.State.Lists, list)
+	return p.Position.Save()
 }

@@ -13,13 +13,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/queue"
-	"github.com/commerce-integration/service/pkg/sender"
 )
 
 // What a message of the rejects queue holds.
@@ -152,8 +150,7 @@ func ShowRejects(ctx context.Context, scan *QueueScan, filter RejectFilter, show
 	})
 }
 
-// Resend sends rejects to the records queue again, each with the signature that
-// it has.
+// Resend sends rejects to the records queue again.
 type Resend struct {
 	Client   *sqs.Client
 	QueueURL string
@@ -222,9 +219,6 @@ func (s *Resend) send(ctx context.Context, r *Reject) (string, error) {
 	in := &sqs.SendMessageInput{QueueUrl: &s.QueueURL, MessageBody: &r.Body}
 	if org, err := value.ParseID(r.OrganizationID); err == nil {
 		in.MessageGroupId = aws.String(org.String())
-	}
-	if signature := r.Attributes[sender.Attribute]; signature != "" {
-		in.MessageAttributes = map[string]types.MessageAttributeValue{sender.Attribute: {DataType: aws.String("String"), StringValue: &signature}}
 	}
 	out, err := s.Client.SendMessage(ctx, in)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -32,17 +31,17 @@ type ResealCounts struct {
 }
 
 // Reseal opens what an older service key sealed, and seals it under the current
-// one: the secrets and headers of endpoints, the keys of senders and the kept
-// answers of requests that name an idempotency key.
+// one: the secrets and headers of endpoints, and the kept answers of requests
+// that name an idempotency key.
 type Reseal struct {
 	Table *dynamo.Table
 	Box   *sealed.Box
 	Clock func() time.Time
 	// DryRun only counts: what is under an older key is left.
 	DryRun bool
-	// Position is where an interrupted run goes on, nil for a dry run.
-	Position *ResealPosition
-	// Unreadable is told of each item that cannot be opened, one at a time.
+	// Position is where an interrupted run goes on.
+	Position *Position[ResealState]
+	// Unreadable is called for each item that cannot be opened, one at a time.
 	Unreadable func(item string, err error)
 
 	mu sync.Mutex // of the position, the counts and Unreadable
@@ -60,7 +59,8 @@ func (r *Reseal) Run(ctx context.Context) (counts ResealCounts, err error) {
 		if err != nil || r.DryRun || pass.Resealed+pass.Left == 0 {
 			return counts, err
 		}
-		if err := r.Position.restart(); err != nil {
+		r.Position.State = ResealState{}
+		if err := r.Position.Save(); err != nil {
 			return counts, err
 		}
 	}
@@ -69,46 +69,39 @@ func (r *Reseal) Run(ctx context.Context) (counts ResealCounts, err error) {
 
 // pass reads the whole table once, or what the position leaves of it.
 func (r *Reseal) pass(ctx context.Context) (ResealCounts, error) {
-	var total ResealCounts
-	if r.Position != nil {
-		total = r.Position.state.Counts
-	}
 	group, ctx := errgroup.WithContext(ctx)
 	for segment := range resealSegments {
 		group.Go(func() error {
-			var after dynamo.ScanPosition
-			if r.Position != nil {
-				if r.Position.state.Done[segment] {
-					return nil
-				}
-				after = r.Position.state.After[segment]
-			}
-			for {
-				found, next, err := dynamo.ScanSealed(ctx, r.Table, segment, resealSegments, after)
-				if err != nil {
+			for !r.Position.State.Done[segment] {
+				if err := r.page(ctx, segment); err != nil {
 					return err
 				}
-				var page ResealCounts
-				for i := range found {
-					if err := r.item(ctx, &found[i], &page); err != nil {
-						return fmt.Errorf("reseal %s: %w", &found[i], err)
-					}
-				}
-				r.mu.Lock()
-				total.add(page)
-				if r.Position != nil {
-					err = r.Position.save(segment, next, total)
-				}
-				r.mu.Unlock()
-				if err != nil || next == (dynamo.ScanPosition{}) {
-					return err
-				}
-				after = next
 			}
+			return nil
 		})
 	}
 	err := group.Wait()
-	return total, err
+	return r.Position.State.Counts, err
+}
+
+// page seals the next items of a part of the table again.
+func (r *Reseal) page(ctx context.Context, segment int) error {
+	state := &r.Position.State
+	found, next, err := dynamo.ScanSealed(ctx, r.Table, segment, resealSegments, state.After[segment])
+	if err != nil {
+		return err
+	}
+	var page ResealCounts
+	for i := range found {
+		if err := r.item(ctx, &found[i], &page); err != nil {
+			return fmt.Errorf("reseal %s: %w", &found[i], err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state.Counts.add(page)
+	state.After[segment], state.Done[segment] = next, next == dynamo.ScanPosition{}
+	return r.Position.Save()
 }
 
 func (c *ResealCounts) add(o ResealCounts) {
@@ -142,12 +135,6 @@ func (r *Reseal) item(ctx context.Context, s *dynamo.SealedItem, counts *ResealC
 }
 
 func (r *Reseal) again(s *dynamo.SealedItem) (changed bool, err error) {
-	if s.Senders != nil {
-		next, err := s.Senders.Reseal(r.Box.Again)
-		changed = next != s.Senders
-		s.Senders = next
-		return changed, err
-	}
 	if s.Endpoint != nil {
 		next, err := s.Endpoint.Reseal(r.Box.Again, value.TimeOf(r.Clock()))
 		changed = next != s.Endpoint
@@ -160,48 +147,9 @@ func (r *Reseal) again(s *dynamo.SealedItem) (changed bool, err error) {
 	return changed, err
 }
 
-// ResealPosition is how far a run has come.
-type ResealPosition struct {
-	Checkpoint
-
-	state resealState
-}
-
-type resealState struct {
-	Fingerprint string                              `json:"fingerprint"` // of the table and the current key
-	Started     time.Time                           `json:"started"`
-	After       [resealSegments]dynamo.ScanPosition `json:"after"`
-	Done        [resealSegments]bool                `json:"done"`
-	Counts      ResealCounts                        `json:"counts"`
-}
-
-// OpenResealPosition returns the position of an earlier, interrupted run of
-// the same command, at most a day old, or that of a new run.
-func OpenResealPosition(dataDir, fingerprint string, now time.Time) (*ResealPosition, error) {
-	p := &ResealPosition{
-		Checkpoint: Checkpoint(filepath.Join(dataDir, "reseal-"+fingerprint[:16]+".json")),
-		state:      resealState{Fingerprint: fingerprint, Started: now},
-	}
-	stored := p.state
-	if err := p.Load(&stored); err != nil {
-		return nil, err
-	}
-	if stored.Fingerprint == fingerprint && now.Sub(stored.Started) < maxPositionAge {
-		p.state = stored
-	}
-	return p, nil
-}
-
-// Resumed reports whether an earlier run was interrupted.
-func (p *ResealPosition) Resumed() bool { return p.state.Counts.Items > 0 }
-
-func (p *ResealPosition) save(segment int, next dynamo.ScanPosition, counts ResealCounts) error {
-	p.state.After[segment], p.state.Done[segment], p.state.Counts = next, next == dynamo.ScanPosition{}, counts
-	return p.Checkpoint.Save(p.state)
-}
-
-// restart begins another pass.
-func (p *ResealPosition) restart() error {
-	p.state = resealState{Fingerprint: p.state.Fingerprint, Started: p.state.Started}
-	return p.Checkpoint.Save(p.state)
+// ResealState is how far a pass over the table has come.
+type ResealState struct {
+	After  [resealSegments]dynamo.ScanPosition `json:"after"`
+	Done   [resealSegments]bool                `json:"done"`
+	Counts ResealCounts                        `json:"counts"`
 }

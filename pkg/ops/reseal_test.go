@@ -3,7 +3,6 @@ package ops_test
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -16,9 +15,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -42,7 +40,6 @@ type sealedTable struct {
 	client  *dynamodb.Client
 	secrets map[value.ID]string // by endpoint
 	keys    []idempotency.Key   // of kept answers
-	senders []byte              // the newest key of the organization's senders
 }
 
 func newSealedTable(t *testing.T, endpoints, answers int) *sealedTable {
@@ -85,7 +82,6 @@ func (w *sealedTable) check(t *testing.T, box *sealed.Box) {
 			}
 		}
 	}
-	w.checkSenders(t, box)
 	keeper := idempotency.New(w.Table, box, time.Now)
 	for _, key := range w.keys {
 		_, answer, err := keeper.Lock(t.Context(), key, idempotency.Fingerprint{})
@@ -95,62 +91,20 @@ func (w *sealedTable) check(t *testing.T, box *sealed.Box) {
 	}
 }
 
-// rotateSenders makes a key of the organization's senders.
-func (w *sealedTable) rotateSenders(t *testing.T, box *sealed.Box) {
-	t.Helper()
-	err := dynamo.PutSenderKeys(t.Context(), w.Table, w.Org, func(old *sender.Keys) *sender.Keys {
-		next, text := sender.Rotate(w.Org, old, box.Seal, w.Now())
-		w.senders, _ = hex.DecodeString(text)
-		return next
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (w *sealedTable) checkSenders(t *testing.T, box *sealed.Box) {
-	t.Helper()
-	if w.senders == nil {
-		return
-	}
-	stored, err := w.Table.SenderKeys(t.Context(), w.Org)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if keys, err := stored.Open(box.Open); err != nil || !bytes.Equal(keys[0], w.senders) {
-		t.Errorf("the sender keys open as %x, %v; want %x", keys, err, w.senders)
-	}
-}
-
-func TestResealCoversSenderKeys(t *testing.T) {
-	w := newSealedTable(t, 0, 0)
-	w.rotateSenders(t, w.Box)
-	both := boxOf(t, serviceKey(2), serviceKey(1))
-	w.rotateSenders(t, both)
-	dir := t.TempDir()
-	for _, want := range []ops.ResealCounts{{Items: 1, Resealed: 1}, {Items: 1}} {
-		if got, err := w.run(t.Context(), t, w.Table, dir, false, both); err != nil || got != want {
-			t.Errorf("counted %+v, %v; want %+v", got, err, want)
-		}
-	}
-	w.check(t, boxOf(t, serviceKey(2)))
-	if got, err := w.run(t.Context(), t, w.Table, dir, true, boxOf(t, serviceKey(3))); err != nil || got.Unreadable != 1 {
-		t.Errorf("under a key that is gone: %+v, %v; want one unreadable", got, err)
-	}
-}
-
 // run is one run of the command on the table. dir keeps its position.
 func (w *sealedTable) run(ctx context.Context, t *testing.T, table *dynamo.Table, dir string, dryRun bool, box *sealed.Box) (ops.ResealCounts, error) {
 	t.Helper()
-	r := &ops.Reseal{Table: table, Box: box, Clock: time.Now, DryRun: dryRun, Unreadable: func(string, error) {}}
+	r := &ops.Reseal{
+		Table: table, Box: box, Clock: time.Now, DryRun: dryRun, Position: &ops.Position[ops.ResealState]{}, Unreadable: func(string, error) {},
+	}
 	if !dryRun {
 		var err error
-		if r.Position, err = ops.OpenResealPosition(dir, ops.Fingerprint(t.Name()), time.Now()); err != nil {
+		if r.Position, err = ops.OpenPosition(ops.PositionFile(dir, "reseal", ops.Fingerprint(t.Name())), "", time.Now(), time.Time{}, ops.ResealState{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	counts, err := r.Run(ctx)
-	if err == nil && r.Position != nil {
+	if err == nil {
 		err = r.Position.Remove()
 	}
 	return counts, err
@@ -202,7 +156,7 @@ func TestWhatNoKeyOpensIsCountedAndNamed(t *testing.T) {
 	w := newSealedTable(t, 1, 1)
 	var named []string
 	r := &ops.Reseal{
-		Table: w.Table, Box: boxOf(t, serviceKey(3), serviceKey(2)), Clock: time.Now, DryRun: true,
+		Table: w.Table, Box: boxOf(t, serviceKey(3), serviceKey(2)), Clock: time.Now, DryRun: true, Position: &ops.Position[ops.ResealState]{},
 		Unreadable: func(item string, err error) {
 			if !errors.Is(err, sealed.ErrUnopened) {
 				t.Errorf("%s: %v", item, err)

@@ -57,7 +57,7 @@ func (d Deliveries) Send(ctx context.Context, to webhook.Lane, now value.Time, d
 	return d.Move(ctx, to, moves...)
 }
 
-// Lane tells by its source in which lane a received message came.
+// Lane returns the lane of a received message by its source.
 func (d Deliveries) Lane(m *events.SQSMessage) webhook.Lane {
 	if d.slow.isSourceOf(m) {
 		return webhook.LaneSlow

@@ -249,7 +249,7 @@ func (q *Queue) InFlight(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// wrap names what was tried. What SQS refuses as wrong is an internal error;
+// wrap names the attempted call. A request that SQS refuses as wrong is an internal error;
 // anything else passes.
 func wrap(tried string, err error) error {
 	err = fmt.Errorf("%s: %w", tried, err)

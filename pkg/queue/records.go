@@ -11,7 +11,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
-	"github.com/commerce-integration/service/pkg/sender"
 )
 
 // Attributes of a received message, as SQS names them, and the one that says
@@ -32,8 +31,8 @@ type Records struct{ records, imports *Queue }
 // NewRecords returns the queues of records.
 func NewRecords(records, imports *Queue) Records { return Records{records, imports} }
 
-// Move sends received messages to the imports, with their signatures and the
-// ids of their receipts. They are then to be deleted as done.
+// Move sends received messages to the imports, with the ids of their receipts.
+// They are then to be deleted as done.
 func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error {
 	messages := make([]Message, len(received))
 	for n, m := range received {
@@ -41,10 +40,8 @@ func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error
 		messages[n] = Message{Body: m.Body, Group: m.Attributes[systemGroup], Attributes: map[string]string{
 			attrArrived: strconv.FormatInt(int64(arrived), 10), attrSource: id,
 		}}
-		for _, name := range []string{sender.Attribute, receipt.Attribute} {
-			if text := m.MessageAttributes[name].StringValue; text != nil && *text != "" {
-				messages[n].Attributes[name] = *text
-			}
+		if id := aws.ToString(m.MessageAttributes[receipt.Attribute].StringValue); id != "" {
+			messages[n].Attributes[receipt.Attribute] = id
 		}
 		// A message of the full size leaves room for what it came with only.
 		for _, name := range []string{attrSource, attrArrived} {
@@ -73,10 +70,10 @@ func (r Records) Postpone(ctx context.Context, received ...*events.SQSMessage) e
 	return errors.Join(r.records.ChangeVisibility(ctx, records...), r.imports.ChangeVisibility(ctx, imports...))
 }
 
-// Origin tells the id of the message as which a received one was first sent, ""
+// Origin returns the id of the message as which a received one was first sent, ""
 // where it was moved and had no room for that, and when that was, by the queue's
-// clock, 0 when that is not known. A sender could write the attributes that tell
-// it, so they count only in messages that came by the imports.
+// clock, 0 when that is not known. A sender could write the attributes that hold
+// them, so they count only in messages that came by the imports.
 func (r Records) Origin(m *events.SQSMessage) (messageID string, arrived value.Time) {
 	messageID, text := m.MessageId, m.Attributes[systemSent]
 	if r.Moved(m) {

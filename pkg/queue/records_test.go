@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/queue"
-	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
@@ -57,25 +56,6 @@ func TestMessageOfTheFullSizeIsMovedAlone(t *testing.T) {
 	}
 	if id, at := records.Origin(&received[0]); id != "" || at == 0 {
 		t.Errorf("was %q at %d; want an unknown message, and when it was moved", id, at)
-	}
-}
-
-func TestSignedMessageOfTheFullSizeIsMovedWithItsSignature(t *testing.T) {
-	queues := queuetest.Start(t)
-	records := queue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
-	signature := sender.Sign([]byte("key"), "")
-	body := strings.Repeat("x", queue.MaxMessage-len("signature")-len("String")-len(signature))
-	m := queue.Message{Body: body, Attributes: map[string]string{sender.Attribute: signature}}
-	if err := queues.Queue("RecordsQueue").Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	sent := queues.Receive(t, "RecordsQueue")
-	if len(sent) != 1 || records.Move(t.Context(), &sent[0]) != nil {
-		t.Fatalf("%d messages, or they cannot be moved", len(sent))
-	}
-	received := queues.Receive(t, "ImportsQueue")
-	if len(received) != 1 || received[0].Body != body || *received[0].MessageAttributes[sender.Attribute].StringValue != signature {
-		t.Errorf("%d messages, want the whole one with its signature", len(received))
 	}
 }
 

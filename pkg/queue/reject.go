@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/sender"
 )
 
 // Attributes of a refused record.
@@ -16,7 +15,7 @@ const (
 )
 
 // Rejects is the queue of refused records, each a message that holds it
-// alone and tells in its attributes what is wrong with it.
+// alone and names the fault in its attributes.
 type Rejects struct{ queue *Queue }
 
 // NewRejects returns the rejects in the queue.
@@ -36,13 +35,10 @@ func (r Rejects) Reject(ctx context.Context, sourceMessageID string, refusals []
 		if f.Field != "" {
 			attributes[attrField] = printable(f.Field)
 		}
-		if f.Signature != "" {
-			attributes[sender.Attribute] = printable(f.Signature)
-		}
 		messages[i] = Message{Body: string(f.Body), Attributes: attributes}
 		// The record itself comes first where a message of the full size leaves
-		// no room beside it.
-		for _, name := range []string{attrMessage, attrField, attrReason, attrSource, sender.Attribute} {
+		// no room with it.
+		for _, name := range []string{attrMessage, attrField, attrReason, attrSource} {
 			if messages[i].size() > MaxMessage {
 				delete(attributes, name)
 			}

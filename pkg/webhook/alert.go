@@ -22,8 +22,8 @@ const (
 	disablingAhead = 24*time.Hour + MaxProbeInterval
 )
 
-// Alert is what was announced last of an endpoint's health; its zero value is
-// nothing. An event follows from the change that stores it.
+// Alert is the last announcement of an endpoint's health; its zero value means
+// none. An event follows from the change that stores it.
 type Alert struct {
 	Type string // endpoint.failing, endpoint.disabling or endpoint.recovered
 	At   value.Time
@@ -34,7 +34,7 @@ func (a Alert) troubled() bool {
 	return a.Type == commerce.EventEndpointFailing || a.Type == commerce.EventEndpointDisabling
 }
 
-// NextAlert is what is to be announced at now of an endpoint whose circuit is
+// NextAlert is the announcement to make at now of an endpoint whose circuit is
 // open, h being its health since [Endpoint.HealthStart]; its last alert when
 // there is nothing new. It fails once, and is disabled once, until an attempt
 // succeeds or its owner changes its url or activates it.
@@ -80,8 +80,8 @@ func (d *Delivery) Announces() bool {
 	return d.Status == DeliveryFailed && !d.Test && !commerce.IsAlert(d.Type)
 }
 
-// FailedEvent is the event of a delivery that FAILED; nil when the change from
-// old to next is no such. Replays give the same event.
+// FailedEvent is the event of a delivery that FAILED; nil for any other
+// change from old to next. Replays give the same event.
 func FailedEvent(old, next *Delivery) (*commerce.WebhookPayload, error) {
 	if old == nil || next == nil || old.Status == DeliveryFailed || !next.Announces() {
 		return nil, nil

@@ -7,15 +7,15 @@ import (
 
 // SetAlertsDto is the input of an application's alert URL, as it is documented.
 type SetAlertsDto struct {
-	URL *string `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where the application's alerts are sent, by https, as for the url of an endpoint."`
+	URL *string `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"The URL that receives the application's alerts, by https. The rules for the URL of an endpoint apply."`
 }
 
 // ApplicationAlerts is an application's alert URL as the API shows it.
 type ApplicationAlerts struct {
-	URL        string     `json:"url" doc:"Where the application's alerts are sent."`
-	Status     Status     `json:"status" doc:"As of an endpoint: DISABLED once five days passed without a success, or after a 410. Setting the URL activates it."`
-	EndpointID value.ID   `json:"endpointId" doc:"The endpoint that it is. No list of endpoints shows it; by this id its history is found, and what can be done with an endpoint can be done with it, but for changing its events."`
-	Secret     string     `json:"secret" doc:"The key of its signatures: in full only in the answer that makes it, afterwards masked: whsec_****Jw3k."`
+	URL        string     `json:"url" doc:"The URL that receives the application's alerts."`
+	Status     Status     `json:"status" doc:"As for an endpoint: DISABLED after five days without a success, or after a 410. Setting the URL activates it."`
+	EndpointID value.ID   `json:"endpointId" doc:"The id of the endpoint behind the alert URL. It is not listed; every endpoint operation except changing its events works on it."`
+	Secret     string     `json:"secret" doc:"The signing secret: whole only in the answer that creates it, then masked: whsec_****Jw3k."`
 	CreatedAt  value.Time `json:"createdAt"`
 	UpdatedAt  value.Time `json:"updatedAt"`
 }

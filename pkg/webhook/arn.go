@@ -49,7 +49,7 @@ type ARNRules struct {
 // Refusal says why an endpoint of the organization must not have the ARN, in
 // words that follow "must"; "" when it may. The service sends to every
 // organization's queues as the same caller, so that a queue's policy cannot
-// tell one organization from another. The queue's name does: only its owner
+// distinguish organizations. The queue's name does: only its owner
 // can have chosen a name that ends with the organization's id.
 func (r ARNRules) Refusal(a ARN, org value.ID) string {
 	switch {

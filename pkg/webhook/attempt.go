@@ -3,7 +3,6 @@ package webhook
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 )
@@ -30,10 +29,10 @@ const (
 // Attempt is one request to an endpoint.
 type Attempt struct {
 	At             value.Time `json:"at" doc:"When it began."`
-	DurationMs     int64      `json:"durationMs" doc:"How long it took, in milliseconds."`
-	ResponseStatus *int       `json:"responseStatus" doc:"null: there was no response."`
-	ResponseBody   *string    `json:"responseBody" doc:"The first KiB of it. null in lists, without a response, and without the read scope of the record's kind."`
-	Error          *string    `json:"error" doc:"Why it failed. null: it was answered 2xx."`
+	DurationMs     int64      `json:"durationMs" doc:"The duration in milliseconds."`
+	ResponseStatus *int       `json:"responseStatus" doc:"null if there was no response."`
+	ResponseBody   *string    `json:"responseBody" doc:"The first KiB of the response body. null in lists, without a response, and without the read scope of the record's kind."`
+	Error          *string    `json:"error" doc:"The error. null if it was answered 2xx."`
 }
 
 // Duration is how long the attempt took.
@@ -51,13 +50,7 @@ func ClipBody(body []byte) string {
 
 // clip keeps the start of a text, whole characters of it.
 func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }
 
 // AttemptResult is what an attempt means for its delivery.

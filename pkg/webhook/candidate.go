@@ -15,7 +15,7 @@ import (
 // are compiled anew.
 const maxFilters = 2000
 
-// Filters tells which events endpoints get by their delivery settings. It
+// Filters says which events endpoints get by their delivery settings. It
 // compiles each filter once, and is safe for concurrent use.
 type Filters struct {
 	mu       sync.Mutex
@@ -32,42 +32,32 @@ type Candidate struct {
 // Passes reports whether the endpoint gets the event. The error says that the
 // filter or the event cannot be read.
 func (f *Filters) Passes(e *Endpoint, c *Candidate) (bool, error) {
-	why, err := f.refuse(e, c)
-	return err == nil && why == nil, err
+	reason, err := f.Refusal(e, c)
+	return err == nil && reason == "", err
 }
 
-// Refusal tells why the endpoint does not get the event; "" when it does.
+// Refusal says why the endpoint does not get the event; "" when it does.
 func (f *Filters) Refusal(e *Endpoint, c *Candidate) (reason string, err error) {
-	why, err := f.refuse(e, c)
-	if why == nil {
-		return "", err
-	}
-	return why(), nil
-}
-
-// refuse returns nil when the endpoint gets the event, and otherwise a function
-// that finds the reason, which takes longer than the match.
-func (f *Filters) refuse(e *Endpoint, c *Candidate) (why func() string, err error) {
 	s := &e.Delivery
 	if s.Filter == nil && s.Changed == nil || commerce.RecordKind(c.Type) == "" {
-		return nil, nil
+		return "", nil
 	}
 	d, err := c.parse()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if s.Changed != nil && c.Data.PreviousAttributes.Kind() == '{' &&
 		!slices.ContainsFunc(s.Changed, func(name string) bool { return d.Has("previousAttributes", name) }) {
-		return func() string { return "changed: none of " + strings.Join(s.Changed, ", ") + " has changed" }, nil
+		return "changed: none of " + strings.Join(s.Changed, ", ") + " has changed", nil
 	}
 	if s.Filter == nil {
-		return nil, nil
+		return "", nil
 	}
 	p, err := f.compile(s.Filter)
 	if err != nil || p.Match(d) {
-		return nil, err
+		return "", err
 	}
-	return func() string { return "filter: " + p.Mismatch(d) + " does not match" }, nil
+	return "filter: " + p.Mismatch(d) + " does not match", nil
 }
 
 func (f *Filters) compile(filter []byte) (*pattern.Pattern, error) {

@@ -20,9 +20,8 @@ import (
 //	hour     = start successes failures length {gap count}
 //	day      = start [events delivered failed]
 //
-// A shard of version 1 has no day. A gap is the number of empty buckets since the
-// one before. There is one form only: bytes that do not read back to the same
-// bytes are refused.
+// A gap is the number of empty buckets since the one before. There is one form
+// only: bytes that do not read back to the same bytes are refused.
 const (
 	shardVersion = 2
 	hourVersion  = 1
@@ -37,25 +36,24 @@ var errMalformed = errors.New("malformed")
 // reads zeros.
 type codec struct {
 	reading bool
-	version byte
 	b       []byte // what was written, or is still to be read
 	bad     bool
 }
 
 func encode[T any](version byte, v *T, code func(*codec, *T)) []byte {
-	c := codec{version: version, b: append(make([]byte, 0, 256), version)}
+	c := codec{b: append(make([]byte, 0, 256), version)}
 	code(&c, v)
 	return c.b
 }
 
-// decode reads what encode wrote under the version, or an earlier one.
+// decode reads what encode wrote under the version.
 func decode[T any](what string, version byte, b []byte, code func(*codec, *T)) (*T, error) {
 	c, v := codec{reading: true}, new(T)
-	if c.bad = len(b) == 0 || b[0] == 0 || b[0] > version; !c.bad {
-		c.version, c.b = b[0], b[1:]
+	if c.bad = len(b) == 0 || b[0] != version; !c.bad {
+		c.b = b[1:]
 		code(&c, v)
 	}
-	if c.bad || !bytes.Equal(encode(c.version, v, code), b) {
+	if c.bad || !bytes.Equal(encode(version, v, code), b) {
 		return nil, fmt.Errorf("%s of %d bytes: %w", what, len(b), errMalformed)
 	}
 	return v, nil
@@ -136,9 +134,7 @@ func (c *codec) shard(s *CounterShard) {
 		number(c, &one.slow)
 	}
 	c.hour(&s.hour)
-	if c.version > 1 {
-		c.day(&s.day)
-	}
+	c.day(&s.day)
 }
 
 func (c *codec) day(d *EventDay) {

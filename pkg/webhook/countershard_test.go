@@ -309,11 +309,11 @@ func TestCounterShardAtRestIsSmall(t *testing.T) {
 
 func TestMalformedCounterShardIsRefused(t *testing.T) {
 	reason := func(length int) []byte { // of one failure, at 0
-		head := binary.AppendUvarint([]byte{1, 0, 1, 0}, uint64(length))
-		return slices.Concat(head, bytes.Repeat([]byte("n"), length), make([]byte, 7))
+		head := binary.AppendUvarint([]byte{2, 0, 1, 0}, uint64(length))
+		return slices.Concat(head, bytes.Repeat([]byte("n"), length), make([]byte, 8))
 	}
 	cells := func(n int) []byte {
-		return slices.Concat([]byte{1, 0, 0, 0, 0, byte(n)}, make([]byte, 4*n), make([]byte, 4))
+		return slices.Concat([]byte{2, 0, 0, 0, 0, byte(n)}, make([]byte, 4*n), make([]byte, 5))
 	}
 	for name, tt := range map[string]struct {
 		body []byte
@@ -321,18 +321,18 @@ func TestMalformedCounterShardIsRefused(t *testing.T) {
 	}{
 		"nothing":                 {nil, false},
 		"nothing counted":         {(&webhook.CounterShard{}).Encode(), true},
-		"another version":         {append([]byte{3}, (&webhook.CounterShard{}).Encode()[1:]...), false},
+		"a former version":        {append([]byte{1}, (&webhook.CounterShard{}).Encode()[1:]...), false},
 		"a byte too many":         {append((&webhook.CounterShard{}).Encode(), 0), false},
 		"a byte too few":          {reason(5)[:15], false},
 		"the longest reason":      {reason(300), true},
 		"too long a reason":       {reason(301), false},
 		"eight minutes":           {cells(8), true},
 		"nine minutes":            {cells(9), false},
-		"a number in two forms":   {[]byte{1, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false},
-		"a number past all bound": {append(binary.AppendUvarint([]byte{1}, 1<<48+1), make([]byte, 10)...), false},
-		"an empty bucket":         {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0}, false},
-		"a bucket past the last":  {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 105, 1}, false},
-		"the last bucket":         {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 104, 1}, true},
+		"a number in two forms":   {[]byte{2, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false},
+		"a number past all bound": {append(binary.AppendUvarint([]byte{2}, 1<<48+1), make([]byte, 11)...), false},
+		"an empty bucket":         {[]byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0}, false},
+		"a bucket past the last":  {[]byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 105, 1, 0}, false},
+		"the last bucket":         {[]byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 104, 1, 0}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if shard, err := webhook.DecodeCounterShard(tt.body); (err == nil) != tt.ok || (shard != nil) != tt.ok {

@@ -24,7 +24,7 @@ func (DeliveryStatus) Values() []string {
 	return []string{string(DeliveryPending), string(DeliveryDelivered), string(DeliveryFailed), string(DeliveryHeld), string(DeliveryCancelled)}
 }
 
-// HeldReason tells why a delivery is HELD; "" when it is not.
+// HeldReason says why a delivery is HELD; "" when it is not.
 type HeldReason string
 
 // The reasons to hold a delivery.
@@ -89,13 +89,13 @@ type Delivery struct {
 	// DueAt is when the sweeper looks at a PENDING delivery; nil when a
 	// message takes care of it.
 	DueAt *value.Time `json:"dueAt,omitzero"`
-	// Fields are those of the event's object that are sent, beside its id, as
+	// Fields are those of the event's object that are sent, with its id, as
 	// the endpoint's settings were when the delivery was made; nil: all.
 	Fields []string `json:"fields,omitempty"`
 	// A test gets one attempt whatever the endpoint's status, which
 	// changes neither the endpoint nor its counters.
 	Test bool `json:"test,omitzero"`
-	// Probe tells that the attempt ahead is its endpoint's probe, made
+	// Probe says that the attempt ahead is its endpoint's probe, made
 	// although the circuit is open.
 	Probe bool `json:"probe,omitzero"`
 }
@@ -119,7 +119,7 @@ func NewDelivery(ev *commerce.WebhookPayload, e *Endpoint, hold HeldReason, now 
 	return d
 }
 
-// Body is what is sent of the event's payload: the same bytes with every
+// Body is the part of the event's payload that is sent: the same bytes with every
 // attempt, whatever the endpoint's settings are by then.
 func (d *Delivery) Body(payload []byte) ([]byte, error) {
 	if d.Fields == nil {
@@ -162,7 +162,7 @@ const recheckSpan = 15 * time.Minute
 // MayMissRecovery reports whether a recovery may have missed the delivery: it
 // became HELD a short time ago by a decision of the endpoint's owner or the
 // operator. A recovery may lie between the read of that decision and the
-// hold, and has then not met the delivery. So whoever holds a delivery reads
+// hold, and has then not met the delivery. So a caller that holds a delivery reads
 // the endpoint again afterwards and calls [Delivery.RecheckHold]. What the
 // circuit holds, the circuit finds itself.
 func (d *Delivery) MayMissRecovery(now value.Time) bool {

@@ -167,22 +167,6 @@ func TestDeliveriesAreSmallAtRest(t *testing.T) {
 	}
 }
 
-// A delivery as the first release wrote it.
-func TestDeliveryOfOldIsRead(t *testing.T) {
-	const old = `{"id":"70c52167-aa44-5a7c-9a78-cd98fa110090","eventId":"01a1ff78-8fa5-781f-8725-842e00adf88e","endpointId":"01a1ff78-8fa5-781b-b2be-41c7c14f3bb4",` +
-		`"applicationId":"01a1ff78-8fa5-781d-9108-0a8e1ae05c59","organizationId":"01a1ff78-8fa5-781e-a55f-40e40e6686f1","siteId":null,"type":"order.created",` +
-		`"status":"PENDING","attemptCount":1,"nextAttemptAt":"2026-11-21T06:35:41.242Z","lastAttemptAt":"2026-11-21T06:35:36.242Z",` +
-		`"attempts":[{"at":"2026-11-21T06:35:36.242Z","durationMs":3,"responseStatus":null,"responseBody":null,"error":"connection refused"}],` +
-		`"createdAt":"2026-11-21T06:35:36.240Z","updatedAt":"2026-11-21T06:35:36.245Z","scheduleStart":1,"carrier":"m","dueAt":"2026-11-21T06:35:41.242Z","test":true}`
-	var r webhook.Delivery
-	if err := json.Unmarshal([]byte(old), &r); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := json.Marshal(r); err != nil || string(again) != old {
-		t.Errorf("reads as %s, %v; want %s", again, err, old)
-	}
-}
-
 // Whatever happens to a row, what is derived from its status holds, and
 // updatedAt rises, which orders the changes.
 func TestDeliveryStaysConsistent(t *testing.T) {

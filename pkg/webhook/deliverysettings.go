@@ -30,13 +30,13 @@ const (
 )
 
 // DeliverySettings say which of the events that an endpoint subscribes to it
-// gets, and what is sent of them. Filter, Changed, Fields and Thin are about
+// gets, and which parts of them. Filter, Changed, Fields and Thin are about
 // the events of records: an event about an endpoint, and a webhook.test, are
 // always sent, and whole. The zero value sends everything.
 type DeliverySettings struct {
 	Filter  jsontext.Value `json:"filter,omitempty"`  // a pattern of package pattern, compact
 	Changed []string       `json:"changed,omitempty"` // fields of which one must have changed
-	Fields  []string       `json:"fields,omitempty"`  // of the object that are sent beside its id; nil: all
+	Fields  []string       `json:"fields,omitempty"`  // of the object that are sent with its id; nil: all
 	Thin    bool           `json:"thin,omitzero"`     // only id and updatedAt are sent
 	Headers []SealedHeader `json:"headers,omitempty"` // sent with each attempt
 }
@@ -82,26 +82,26 @@ const (
 func (PayloadForm) Values() []string { return []string{string(PayloadFull), string(PayloadThin)} }
 
 // DeliverySettingsDto is the input of delivery settings, which replaces those
-// that an endpoint has: what is absent or null takes its default.
+// that an endpoint has: absent and null members take their defaults.
 type DeliverySettingsDto struct {
 	Filter         *jsontext.Value    `json:"filter" required:"false" doc:"An event pattern in EventBridge's language over object, previousAttributes and siteId, such as {\"object\": {\"total\": [{\"numeric\": [\">\", 100]}]}}; an event that does not match is not sent. Conditions: values, prefix, suffix, equals-ignore-case, wildcard, numeric, anything-but, exists; $or beside fields. Numbers are exact decimals. At most 4,096 bytes as compact JSON, 12 levels, 100 conditions, and 8 asterisks in a wildcard."`
-	Changed        *[]string          `json:"changed" required:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Fields of the object, of which at least one must have changed. Events without previousAttributes, which are those of creations and deletions, pass."`
-	Fields         *[]string          `json:"fields" required:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"The fields of the object that are sent, in object and in previousAttributes; id is sent always. Absent: all. Not together with payload thin."`
-	Payload        *PayloadForm       `json:"payload" required:"false" default:"full" doc:"thin sends only id and updatedAt of the object, and an empty previousAttributes where there is one: read the rest from the API."`
-	Headers        *map[string]string `json:"headers" required:"false" doc:"Headers that are sent with every attempt, such as Authorization: at most 10, with names of at most 64 characters and values of at most 1,024 in ASCII, 2,048 together. Not those that the service or HTTP itself sets: webhook-*, content-*, host, user-agent and such. The value **** keeps the one that is stored under the name."`
-	RetryCount     *int               `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt. Holds from the next attempt on, also for events that wait."`
-	TimeoutSeconds *int               `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The time that an attempt may take."`
+	Changed        *[]string          `json:"changed" required:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Fields of the object. An event is sent only if at least one of them changed. Events of creations and deletions, which have no previousAttributes, pass."`
+	Fields         *[]string          `json:"fields" required:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"The fields to send in object and previousAttributes; id is always sent. Absent: all. Not allowed with payload thin."`
+	Payload        *PayloadForm       `json:"payload" required:"false" default:"full" doc:"thin sends only id and updatedAt of the object, and an empty previousAttributes if there is one; read the rest from the API."`
+	Headers        *map[string]string `json:"headers" required:"false" doc:"Headers sent with every attempt, such as Authorization: at most 10, with names of at most 64 characters and ASCII values of at most 1,024, together at most 2,048. Headers that the service or HTTP sets are refused: webhook-*, content-*, host, user-agent and others. The value **** keeps the stored value."`
+	RetryCount     *int               `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt. It applies from the next attempt, also to waiting events."`
+	TimeoutSeconds *int               `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The timeout of an attempt."`
 }
 
 // WebhookDeliverySettings are delivery settings as the API shows them.
 type WebhookDeliverySettings struct { //nolint:revive // as WebhookEndpoint
-	Filter         jsontext.Value    `json:"filter" nullable:"true" doc:"The event pattern that events must match. null: every event is sent."`
-	Changed        *[]string         `json:"changed" doc:"The fields of which one must have changed. null: any change will do."`
-	Fields         *[]string         `json:"fields" doc:"The fields of the object that are sent, beside id. null: all."`
+	Filter         jsontext.Value    `json:"filter" nullable:"true" doc:"The pattern that events must match. null: every event is sent."`
+	Changed        *[]string         `json:"changed" doc:"The fields of which one must have changed. null: any field."`
+	Fields         *[]string         `json:"fields" doc:"The fields of the object to send, besides id. null: all."`
 	Payload        PayloadForm       `json:"payload" doc:"How much of the object is sent."`
-	Headers        map[string]string `json:"headers" doc:"The headers that are sent with every attempt, each with **** in the place of its value."`
+	Headers        map[string]string `json:"headers" doc:"The headers sent with every attempt; each value is shown as ****."`
 	RetryCount     int               `json:"retryCount" doc:"Retries after a failed attempt."`
-	TimeoutSeconds int               `json:"timeoutSeconds" doc:"The time that an attempt may take."`
+	TimeoutSeconds int               `json:"timeoutSeconds" doc:"The timeout of an attempt."`
 }
 
 // ShapeDelivery shows the endpoint's delivery settings, the headers masked.
@@ -250,24 +250,13 @@ func reservedHeader(canonical string) bool {
 // can never meet.
 func (e *Endpoint) SetDelivery(dto DeliverySettingsDto, seal func(plain []byte, purpose string) string, now value.Time) (*Endpoint, error) {
 	next := *e
-	next.RetryCount, next.TimeoutSeconds = DefaultRetryCount, DefaultTimeoutSeconds
-	if dto.RetryCount != nil {
-		next.RetryCount = *dto.RetryCount
+	next.RetryCount = orValue(dto.RetryCount, DefaultRetryCount)
+	next.TimeoutSeconds = orValue(dto.TimeoutSeconds, DefaultTimeoutSeconds)
+	next.Delivery = DeliverySettings{
+		Filter: orValue(dto.Filter, nil), Changed: orValue(dto.Changed, nil), Fields: orValue(dto.Fields, nil),
+		Thin: orValue(dto.Payload, PayloadFull) == PayloadThin,
 	}
-	if dto.TimeoutSeconds != nil {
-		next.TimeoutSeconds = *dto.TimeoutSeconds
-	}
-	next.Delivery = DeliverySettings{Thin: dto.Payload != nil && *dto.Payload == PayloadThin}
 	s := &next.Delivery
-	if dto.Filter != nil {
-		s.Filter = *dto.Filter
-	}
-	if dto.Changed != nil {
-		s.Changed = *dto.Changed
-	}
-	if dto.Fields != nil {
-		s.Fields = *dto.Fields
-	}
 	details := s.misfits(e.SubscribedEvents)
 	if dto.Headers != nil {
 		e.sealHeaders(s, *dto.Headers, seal, &details)
@@ -280,6 +269,14 @@ func (e *Endpoint) SetDelivery(dto DeliverySettingsDto, seal func(plain []byte, 
 	}
 	next.UpdatedAt = max(now, e.UpdatedAt+1)
 	return &next, nil
+}
+
+// orValue returns what p points to, or fallback when it is absent.
+func orValue[T any](p *T, fallback T) T {
+	if p == nil {
+		return fallback
+	}
+	return *p
 }
 
 // sealHeaders sets the headers, in the order of their names. One with the mask
@@ -317,7 +314,7 @@ func (s *DeliverySettings) misfits(subscribed []string) (details fault.Details) 
 		}
 		return found
 	}
-	const unknown = "is no field of the events that the endpoint subscribes to"
+	const unknown = "is not a field of the events that the endpoint subscribes to"
 	known := func(field string, names []string) {
 		for i, name := range names {
 			if len(types(name)) == 0 {
@@ -360,7 +357,7 @@ func (s *DeliverySettings) misfits(subscribed []string) (details fault.Details) 
 
 // fits reports whether a condition on values of the kind, as [pattern.Condition]
 // names it, can hold for a member of the type.
-func fits(kind byte, t commerce.MemberType) bool {
+func fits(kind jsontext.Kind, t commerce.MemberType) bool {
 	switch {
 	case t == commerce.MemberUnknown || kind == 'n':
 		return true

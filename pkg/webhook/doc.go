@@ -4,7 +4,7 @@
 // next state from the present one, a time and an outcome. They read no clock,
 // table or network, and the same inputs give the same identifiers and bytes
 // everywhere. The table stores the states, the worker makes the attempts, and
-// the sweeper looks at what is due.
+// the sweeper looks at due ones.
 //
 // # The states of a delivery
 //

@@ -40,21 +40,21 @@ type Endpoint struct {
 	Secret           Secret     `json:"secret"`
 	CreatedAt        value.Time `json:"createdAt"`
 	UpdatedAt        value.Time `json:"updatedAt"` // of the configuration; rises with every change
-	// Alerts tells that it is the alert URL of its application, which lists do
+	// Alerts says that it is the alert URL of its application, which lists do
 	// not show and of which nothing is announced.
 	Alerts bool `json:"alerts,omitzero"`
-	// DisabledReason tells why the service disabled the endpoint.
+	// DisabledReason says why the service disabled the endpoint.
 	DisabledReason *string `json:"disabledReason"`
-	// PreviousSecrets were replaced by Secret and sign beside it for a while,
+	// PreviousSecrets were replaced by Secret and also sign for a while,
 	// the newest first.
 	PreviousSecrets []PreviousSecret `json:"previousSecrets,omitempty"`
 	// HealthSince is when the endpoint was created, activated or got another
-	// url: what was before tells nothing of how it does. 0 means CreatedAt.
+	// url: earlier attempts say nothing about it. 0 means CreatedAt.
 	HealthSince value.Time `json:"healthSince,omitzero"`
 	// Delivery says which of the events it gets, and what of them.
 	Delivery DeliverySettings `json:"delivery,omitzero"`
 
-	// Circuit, Lane and Alert are no part of the doc: deliveries change them
+	// Circuit, Lane and Alert are not part of the doc: deliveries change them
 	// while the owner changes the doc.
 	Circuit *Circuit `json:"-"`
 	Lane    Lane     `json:"-"`
@@ -83,7 +83,7 @@ func (e *Endpoint) EqualConfig(o *Endpoint) bool {
 		slices.Equal(e.SubscribedEvents, o.SubscribedEvents)
 }
 
-// Hold tells why events of the endpoint must wait; "" when they need not.
+// Hold says why events of the endpoint must wait; "" when they need not.
 // The application must be one that exists.
 func (e *Endpoint) Hold(application ApplicationState) HeldReason {
 	switch {
@@ -114,20 +114,20 @@ type WebhookEndpoint struct { //nolint:revive // the contract's name
 	ID                value.ID    `json:"id"`
 	ApplicationID     value.ID    `json:"applicationId" doc:"The application that it belongs to."`
 	OrganizationID    value.ID    `json:"organizationId"`
-	URL               string      `json:"url" doc:"Where events are sent."`
-	Description       *string     `json:"description" doc:"Free text. null when it has none."`
-	Status            Status      `json:"status" doc:"PAUSED is its owner's doing, DISABLED the service's; either way its events are held. An open enumeration."`
-	SubscribedEvents  []string    `json:"subscribedEvents" doc:"The types that it gets: types of the catalogue, <resource>.* or *."`
-	RetryCount        int         `json:"retryCount" doc:"How often a failed event is retried, 0 to 10. Set when it was created, and by its delivery settings."`
-	TimeoutSeconds    int         `json:"timeoutSeconds" doc:"How many seconds an attempt may take, 1 to 30. Set as retryCount."`
-	SuccessCount      int64       `json:"successCount" doc:"Attempts that were answered 2xx, since it was created."`
-	FailureCount      int64       `json:"failureCount" doc:"Attempts that were not, since it was created."`
-	LastSuccessAt     *value.Time `json:"lastSuccessAt" doc:"When an attempt was last answered 2xx. null before the first."`
-	LastFailureAt     *value.Time `json:"lastFailureAt" doc:"When an attempt last failed. null before the first."`
-	LastFailureReason *string     `json:"lastFailureReason" doc:"Why it failed then; stays after a success. null before the first failure."`
-	Secret            string      `json:"secret" doc:"The key of its signatures: in full only in the answer that makes it, afterwards masked: whsec_****Jw3k."`
+	URL               string      `json:"url" doc:"The URL that receives the events."`
+	Description       *string     `json:"description" doc:"Free text. null if none."`
+	Status            Status      `json:"status" doc:"PAUSED by the owner, DISABLED by the service; events are held in both. An open enumeration."`
+	SubscribedEvents  []string    `json:"subscribedEvents" doc:"The subscribed types: types of the catalogue, <resource>.* or *."`
+	RetryCount        int         `json:"retryCount" doc:"The number of retries of a failed event, 0 to 10. It is set at creation and by the delivery settings."`
+	TimeoutSeconds    int         `json:"timeoutSeconds" doc:"The timeout of an attempt in seconds, 1 to 30. It is set like retryCount."`
+	SuccessCount      int64       `json:"successCount" doc:"Attempts answered 2xx since the endpoint was created."`
+	FailureCount      int64       `json:"failureCount" doc:"Failed attempts since the endpoint was created."`
+	LastSuccessAt     *value.Time `json:"lastSuccessAt" doc:"The time of the last attempt answered 2xx. null before the first."`
+	LastFailureAt     *value.Time `json:"lastFailureAt" doc:"The time of the last failed attempt. null before the first."`
+	LastFailureReason *string     `json:"lastFailureReason" doc:"The error of the last failure, also after a success. null before the first failure."`
+	Secret            string      `json:"secret" doc:"The signing secret: whole only in the answer that creates it, then masked: whsec_****Jw3k."`
 	CreatedAt         value.Time  `json:"createdAt"`
-	UpdatedAt         value.Time  `json:"updatedAt" doc:"When its settings were last changed; deliveries do not move it."`
+	UpdatedAt         value.Time  `json:"updatedAt" doc:"When the settings were last changed. Deliveries leave it as it is."`
 }
 
 // Shape joins the endpoint with its counters, the secret masked.

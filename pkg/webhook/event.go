@@ -11,20 +11,20 @@ import (
 // In lists Payload and the attempts' ResponseBody are null.
 type WebhookEvent struct {
 	ID             value.ID                 `json:"id" doc:"The id of this entry: one event for one endpoint."`
-	EventID        value.ID                 `json:"eventId" doc:"The webhook-id of every attempt, by which receivers deduplicate; other endpoints got the same event under it."`
-	EndpointID     value.ID                 `json:"endpointId" doc:"The endpoint that it is for."`
+	EventID        value.ID                 `json:"eventId" doc:"The webhook-id of every attempt, by which receivers deduplicate. Other endpoints receive the event under the same id."`
+	EndpointID     value.ID                 `json:"endpointId" doc:"The endpoint."`
 	ApplicationID  value.ID                 `json:"applicationId" doc:"The application of the endpoint."`
 	OrganizationID value.ID                 `json:"organizationId"`
-	SiteID         *value.ID                `json:"siteId" doc:"The site of the event's object. null when it is of no site."`
+	SiteID         *value.ID                `json:"siteId" doc:"The site of the object. null if it belongs to no site."`
 	Type           string                   `json:"type" doc:"A type of the catalogue; an open enumeration."`
-	Status         DeliveryStatus           `json:"status" doc:"How the delivery stands; an open enumeration."`
-	HeldReason     *HeldReason              `json:"heldReason" doc:"Why the event waits; null unless it is HELD."`
+	Status         DeliveryStatus           `json:"status" doc:"The state of the delivery; an open enumeration."`
+	HeldReason     *HeldReason              `json:"heldReason" doc:"The reason why the event is HELD. null for other states."`
 	AttemptCount   int                      `json:"attemptCount" doc:"Attempts so far, over all schedules."`
 	NextAttemptAt  *value.Time              `json:"nextAttemptAt" doc:"null unless the event is PENDING."`
 	LastAttemptAt  *value.Time              `json:"lastAttemptAt" doc:"When the last attempt began. null before the first."`
-	DeliveredAt    *value.Time              `json:"deliveredAt" doc:"When it was answered 2xx. null before."`
+	DeliveredAt    *value.Time              `json:"deliveredAt" doc:"When it was answered 2xx. null until then."`
 	Attempts       []Attempt                `json:"attempts" doc:"The last 12, the oldest first."`
-	Payload        *commerce.WebhookPayload `json:"payload" doc:"What is delivered, byte-identical on every attempt: with the fields of the object that the endpoint's delivery settings chose when the event was stored for it. null in lists, and without the read scope of the record's kind."`
+	Payload        *commerce.WebhookPayload `json:"payload" doc:"The payload, byte-identical on every attempt, with the fields that the endpoint's delivery settings selected when the event was stored. null in lists, and without the read scope of the record's kind."`
 	CreatedAt      value.Time               `json:"createdAt" doc:"When the event was stored for the endpoint."`
 	UpdatedAt      value.Time               `json:"updatedAt"`
 }

@@ -25,7 +25,7 @@ func (d *EventDay) Count(previous, next *Delivery) {
 	}
 }
 
-// CountEvents adds to the shard's day what was counted now, and returns the day
+// CountEvents adds the new counts to the shard's day, and returns the day
 // that this finished, if any. Only a shard that [CounterShard.Add] has returned,
 // and that is not stored yet, may count.
 func (s *CounterShard) CountEvents(counted EventDay, now value.Time) (finished *EventDay) {

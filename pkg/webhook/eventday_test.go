@@ -65,16 +65,3 @@ func TestAShardFinishesItsDay(t *testing.T) {
 		})
 	}
 }
-
-func TestAShardOfVersion1HasNoDay(t *testing.T) {
-	s, _ := (&webhook.CounterShard{}).Add([]webhook.Attempt{{DurationMs: 3}}, webhook.Health{}, 1000)
-	current := s.Encode()
-	former := append([]byte{1}, current[1:len(current)-1]...) // a day that has not begun is one byte
-	got, err := webhook.DecodeCounterShard(former)
-	if err != nil || got.Counters().SuccessCount != 1 || got.Day() != (webhook.EventDay{}) {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	if _, err := webhook.DecodeCounterShard(append([]byte{3}, current[1:]...)); err == nil {
-		t.Error("a shard of an unknown version was read")
-	}
-}

@@ -26,20 +26,20 @@ const (
 // CreateWebhookEndpointDto is the input of a new endpoint; url and events
 // are required, and null is as absent.
 type CreateWebhookEndpointDto struct {
-	ApplicationID  *value.ID `json:"applicationId" required:"false" doc:"May repeat the applicationId of the query; another is refused."`
-	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where events are sent, by https. Refused are ports of other services, such as 25, and hosts that can never be reached: localhost, and addresses that are not public. What a name leads to is checked with every attempt. Where the deployment permits it, also a queue or bus of AWS, whose own name ends with your organizationId: arn:aws:sqs:REGION:ACCOUNT:NAME (a standard queue) or arn:aws:events:REGION:ACCOUNT:event-bus/NAME."`
+	ApplicationID  *value.ID `json:"applicationId" required:"false" doc:"The same as applicationId of the query, if both are given."`
+	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"The URL that receives the events, by https. Ports of other services, such as 25, localhost and addresses that are not public are refused. The addresses behind a host name are checked at every attempt. If the deployment permits it, the target may be a queue or bus of AWS whose name ends with your organizationId: arn:aws:sqs:REGION:ACCOUNT:NAME (a standard queue) or arn:aws:events:REGION:ACCOUNT:event-bus/NAME."`
 	Description    *string   `json:"description" required:"false" maxLength:"2000" doc:"Free text."`
-	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is all but webhook.test."`
+	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is every type except webhook.test."`
 	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt. The delivery settings can change it."`
-	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The time that an attempt may take. The delivery settings can change it."`
+	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The timeout of an attempt. The delivery settings can change it."`
 }
 
 // UpdateWebhookEndpointDto is the input of a change, as it is documented.
 type UpdateWebhookEndpointDto struct {
-	URL         *string   `json:"url" required:"false" nullable:"false" format:"uri" maxLength:"2048" doc:"As on creation. Events that wait go to the new one; an open circuit is probed at once."`
+	URL         *string   `json:"url" required:"false" nullable:"false" format:"uri" maxLength:"2048" doc:"As on creation. Waiting events are sent to the new URL, and an open circuit is probed at once."`
 	Description *string   `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
-	Events      *[]string `json:"events" required:"false" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"As on creation. Events that wait already are still sent."`
-	Status      *Status   `json:"status" required:"false" nullable:"false" doc:"ACTIVE or PAUSED; DISABLED only while it is."`
+	Events      *[]string `json:"events" required:"false" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"As on creation. Events that are waiting are still sent."`
+	Status      *Status   `json:"status" required:"false" nullable:"false" doc:"ACTIVE or PAUSED. DISABLED is accepted only while the endpoint is disabled."`
 }
 
 // EndpointChange is a change of an endpoint; an absent field stays, and only
@@ -107,7 +107,7 @@ func (r Rules) ParseUpdate(body []byte, org value.ID) (EndpointChange, error) {
 		return EndpointChange{}, err
 	}
 	dto := in.EndpointChange
-	const fixed = "is no part of this change: set it by PUT /developers/webhooks/endpoints/{id}/delivery"
+	const fixed = "is not part of this change: set it by PUT /developers/webhooks/endpoints/{id}/delivery"
 	c.Refuse(in.RetryCount.Given, "retryCount", fault.DetailNotAllowed, fixed)
 	c.Refuse(in.TimeoutSeconds.Given, "timeoutSeconds", fault.DetailNotAllowed, fixed)
 	const kept = "cannot be cleared: leave it out to keep it"
@@ -130,14 +130,8 @@ func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal f
 	e := &Endpoint{
 		ID: id, ApplicationID: application, OrganizationID: org,
 		URL: *dto.URL, Description: dto.Description, Status: Active, SubscribedEvents: *dto.Events,
-		RetryCount: DefaultRetryCount, TimeoutSeconds: DefaultTimeoutSeconds,
+		RetryCount: orValue(dto.RetryCount, DefaultRetryCount), TimeoutSeconds: orValue(dto.TimeoutSeconds, DefaultTimeoutSeconds),
 		Secret: KeepSecret(text, seal([]byte(text), SecretPurpose(id))), CreatedAt: now, UpdatedAt: now, HealthSince: now,
-	}
-	if dto.RetryCount != nil {
-		e.RetryCount = *dto.RetryCount
-	}
-	if dto.TimeoutSeconds != nil {
-		e.TimeoutSeconds = *dto.TimeoutSeconds
 	}
 	return e, text
 }
@@ -152,10 +146,7 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 		next.URL = dto.URL.Value
 	}
 	if dto.Description.Given {
-		next.Description = nil
-		if !dto.Description.Null {
-			next.Description = &dto.Description.Value
-		}
+		next.Description = dto.Description.Pointer()
 	}
 	if dto.Events.Given && e.Alerts {
 		return nil, fault.Field(fault.InBody, "events", fault.DetailNotAllowed, "must be left out: an alert URL gets every alert")

@@ -143,7 +143,7 @@ const (
 )
 
 // Routing is how an endpoint's deliveries travel at present: which lane they
-// take, and whether the circuit holds them; and what was announced of it. The
+// take, and whether the circuit holds them; and the last announcement. The
 // service changes it while the owner changes the configuration, so the two are
 // stored apart.
 type Routing struct {
@@ -180,7 +180,7 @@ func (e *Endpoint) HealthStart() value.Time {
 
 // NextRouting is the endpoint's routing after attempts whose outcomes are
 // recorded, and the reason to disable it, "" when it stays enabled. h is its
-// health since [Endpoint.HealthStart]; succeeded tells that one of the
+// health since [Endpoint.HealthStart]; succeeded says that one of the
 // attempts did, probeFailed that one of them was a probe that did not.
 //
 // A circuit opens after ten failed attempts in a row over at least a minute,
@@ -230,7 +230,7 @@ func (h *Health) firstProbe() time.Duration {
 	return ProbeInterval
 }
 
-// opens tells whether a circuit must open.
+// opens reports whether a circuit must open.
 func (h *Health) opens(succeeded bool) bool {
 	inRow := !succeeded && h.Run.Count >= runToOpen && h.Run.Last >= h.Run.Start.Add(runSpan)
 	return inRow || h.Recent.Attempts >= recentToOpen && h.Recent.Failed*percent >= h.Recent.Attempts*failedToOpen

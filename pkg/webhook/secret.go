@@ -19,7 +19,7 @@ const (
 	secretBytes  = 32
 	secretShown  = 4
 
-	// RotationOverlap is how long a secret is used beside the one that
+	// RotationOverlap is how long a secret is used together with the one that
 	// replaced it.
 	RotationOverlap = 24 * time.Hour
 	// MaxSecrets is the most secrets of an endpoint that are valid at a time.
@@ -29,7 +29,7 @@ const (
 var errSecret = errors.New("webhook: not a secret: want whsec_ and base64")
 
 // Secret is an endpoint's signing secret at rest: sealed, with the end of
-// its text for people to tell one from another.
+// its text by which people distinguish secrets.
 type Secret struct {
 	Sealed string `json:"sealed"`
 	Tail   string `json:"tail"`
@@ -75,13 +75,7 @@ type PreviousSecret struct {
 
 // validPrevious are the replaced secrets that still sign, the newest first.
 func (e *Endpoint) validPrevious(now value.Time) []PreviousSecret {
-	var valid []PreviousSecret
-	for _, p := range e.PreviousSecrets {
-		if now < p.Until {
-			valid = append(valid, p)
-		}
-	}
-	return valid
+	return slices.DeleteFunc(slices.Clone(e.PreviousSecrets), func(p PreviousSecret) bool { return now >= p.Until })
 }
 
 // Secrets are the secrets that sign at the time, the newest first.
@@ -94,8 +88,8 @@ func (e *Endpoint) Secrets(now value.Time) []Secret {
 }
 
 // Rotate gives the endpoint a new secret, whose text is returned for the
-// answer only, as [NewEndpoint] does. The old one signs beside it for
-// [RotationOverlap]. The fault limit_reached tells that [MaxSecrets] are
+// answer only, as [NewEndpoint] does. The old one also signs for
+// [RotationOverlap]. The fault limit_reached says that [MaxSecrets] are
 // valid already.
 func (e *Endpoint) Rotate(seal func(plain []byte, purpose string) string, now value.Time) (next *Endpoint, text string, err error) {
 	previous := e.validPrevious(now)
@@ -114,7 +108,7 @@ func (e *Endpoint) Rotate(seal func(plain []byte, purpose string) string, now va
 
 // Reseal returns the endpoint with its secrets and headers as again seals them, without
 // those that sign no more at the time; the endpoint itself when again changes
-// none. Nobody but who opens secrets can tell it from the one before.
+// none. Only code that opens secrets sees a difference.
 func (e *Endpoint) Reseal(again func(text, purpose string) (string, error), now value.Time) (*Endpoint, error) {
 	next, changed := *e, false
 	next.PreviousSecrets = e.validPrevious(now)

@@ -117,16 +117,3 @@ func TestEndpointAtRestReadsBack(t *testing.T) {
 		t.Errorf("the condition is part of the doc: %s, %v", beside, err)
 	}
 }
-
-// Endpoints from before rotation and circuits.
-func TestEndpointOfOldIsRead(t *testing.T) {
-	const old = `{"id":"0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40","status":"ACTIVE","secret":{"sealed":"s","tail":"Jw3k"},` +
-		`"createdAt":"2026-11-21T06:35:41.242Z","updatedAt":"2026-11-21T06:35:41.242Z","disabledReason":null}`
-	var e webhook.Endpoint
-	if err := json.Unmarshal([]byte(old), &e); err != nil {
-		t.Fatal(err)
-	}
-	if e.HealthStart() != now || len(e.Secrets(now)) != 1 || e.Hold(webhook.ApplicationActive) != "" {
-		t.Errorf("%+v", e)
-	}
-}

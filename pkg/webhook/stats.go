@@ -40,11 +40,11 @@ func (i StatsInterval) End(t value.Time) value.Time { return i.Start(t) + i.leng
 // StatsPoint is one interval of an endpoint's statistics as the API shows it.
 type StatsPoint struct {
 	At            value.Time `json:"at" doc:"The start of the interval."`
-	SuccessCount  int64      `json:"successCount" doc:"Attempts that were answered 2xx."`
-	FailureCount  int64      `json:"failureCount" doc:"Attempts that were not."`
-	FilteredCount int64      `json:"filteredCount" doc:"Events that it did not get by the filter or the changed fields of its delivery settings. They show within two minutes as a rule; those of an instance of the service that ended before it wrote them are missing, and an event that was dispatched twice counts twice."`
-	P50Ms         *int64     `json:"p50Ms" doc:"The time that half of the attempts, successes and failures, took at most: milliseconds, exact to 10%. null when there was none."`
-	P95Ms         *int64     `json:"p95Ms" doc:"The time that 95% of them took at most."`
+	SuccessCount  int64      `json:"successCount" doc:"Attempts answered 2xx."`
+	FailureCount  int64      `json:"failureCount" doc:"Failed attempts."`
+	FilteredCount int64      `json:"filteredCount" doc:"Events that the filter or the changed fields of the delivery settings kept from the endpoint. The number usually lags by two minutes. It lacks events of an instance that ended before it wrote them, and counts an event twice that was dispatched twice."`
+	P50Ms         *int64     `json:"p50Ms" doc:"The median duration of attempts, successes and failures: milliseconds, exact to 10%. null if there was none."`
+	P95Ms         *int64     `json:"p95Ms" doc:"The 95th percentile, in milliseconds."`
 }
 
 // Stats joins hours, in any order, into one point for every interval that
@@ -132,7 +132,7 @@ func DecodeHourStats(b []byte) (*HourStats, error) {
 // A histogram counts attempts by how long they took. Up to 15 ms every
 // millisecond has a bucket of its own; from there each power of two has eight
 // of equal width, so that the middle of a bucket is off by at most a
-// sixteenth of what was measured.
+// sixteenth of the measured value.
 type histogram [histogramBuckets]int64
 
 const (
@@ -183,19 +183,11 @@ func (h *histogram) percentile(p float64) (ms int64, ok bool) {
 	for _, n := range h {
 		total += n
 	}
-	if total == 0 {
-		return 0, false
-	}
 	rank := max(int64(math.Ceil(p/100*float64(total))), 1)
-	last := 0
 	for i, n := range h {
-		if n == 0 {
-			continue
-		}
-		last = i
 		if rank -= n; rank <= 0 {
-			break
+			return bucketMiddle(i), true
 		}
 	}
-	return bucketMiddle(last), true
+	return 0, false
 }

@@ -71,7 +71,7 @@ type Directory struct {
 	Applications map[value.ID]ApplicationState
 }
 
-// DueKind tells what a due mark is of.
+// DueKind is the kind of object that a due mark is for.
 type DueKind uint8
 
 // The kinds of due mark.
@@ -119,7 +119,7 @@ type DeliveryChange struct {
 
 // StoredCounterShard is a counter shard as a store keeps it.
 type StoredCounterShard struct {
-	Number   int   // up to [StreamShard]; negative: only an earlier release writes it
+	Number   int   // up to [StreamShard]
 	Revision int64 // rises by one with every write; 0: there is none yet
 	Shard    *CounterShard
 }
@@ -137,7 +137,7 @@ type CounterShardWrite struct {
 	FinishedDay    *EventDay  // likewise
 }
 
-// WriteConflict tells why nothing was written: the current state, by the
+// WriteConflict says why nothing was written: the current state, by the
 // index of the write that met it.
 type WriteConflict struct {
 	// Deliveries are those that another writer has changed; nil: expired.

@@ -27,9 +27,9 @@ type StreamCount struct {
 	Position StreamPosition
 }
 
-// StreamPosition tells how far a stream is counted: of each partition of
+// StreamPosition says how far a stream is counted: of each partition of
 // deliveries, the sequence number of the last change. The numbers of a
-// partition's changes rise; those of another stream tell nothing.
+// partition's changes rise; those of another stream say nothing.
 type StreamPosition struct {
 	Stream string         `json:"stream"`
 	Last   map[int]string `json:"last"`

@@ -2,7 +2,7 @@ package webhook
 
 import "github.com/commerce-integration/service/pkg/commerce"
 
-// thinFields are what a thin payload has of the event's object, beside its id.
+// thinFields are the members of the event's object in a thin payload, besides its id.
 func thinFields() []string { return []string{"updatedAt"} }
 
 // Thin returns a payload that names its object instead of holding it: of the

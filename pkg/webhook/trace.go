@@ -5,7 +5,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 )
 
-// EventOutcome tells what became of an event at an endpoint: the status of its
+// EventOutcome says what became of an event at an endpoint: the status of its
 // delivery, or why there is none.
 type EventOutcome string
 
@@ -22,7 +22,7 @@ func (EventOutcome) Values() []string {
 	return append(DeliveryStatus("").Values(), string(EventBeforeEndpoint), string(EventNotSubscribed), string(EventFiltered), string(EventBeforeChange))
 }
 
-// WhyNotDelivered tells why an event, whose deliveries were created at the time,
+// WhyNotDelivered says why an event, whose deliveries were created at the time,
 // has none to the endpoint, by the endpoint's configuration as it is. Of a
 // filtered one it gives the reason; no filter is asked about an event without
 // its object.
@@ -41,7 +41,7 @@ func (f *Filters) WhyNotDelivered(e *Endpoint, c *Candidate, created value.Time)
 	return EventBeforeChange, "", err
 }
 
-// EventlessReason tells why a record's last change has no event in the history.
+// EventlessReason says why a record's last change has no event in the history.
 type EventlessReason string
 
 // The reasons why a change has no event.

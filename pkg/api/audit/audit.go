@@ -8,8 +8,8 @@
 // the change was stored and before the request is answered; a change of which
 // that is not certain is there with the outcome unknown. A function that is
 // killed between the two leaves Lambda's own report of that instead. The
-// alternative, a trail in the transactions of the table, would lack what is
-// refused, and could not tell where a request came from.
+// alternative, a trail in the transactions of the table, would lack
+// refusals, and could not show where a request came from.
 package audit
 
 import (
@@ -65,7 +65,7 @@ type Entry struct {
 	Outcome Outcome
 	// Actor is who did it, as far as a credential proves that.
 	Actor auth.Principal
-	// OrganizationID is whose target it is, if there is no actor.
+	// OrganizationID is the target's organization, if Actor is absent.
 	OrganizationID value.ID
 	// Target is what it was done to. Of a refused credential it is the
 	// application that it claims to be of.

@@ -24,7 +24,7 @@ func (k *keys) operations() []api.Operation {
 			ID: "createApiKey", Method: http.MethodPost, Path: keysPath,
 			Summary: "Create an API key",
 			Description: "An application can have 20 keys that are neither revoked nor expired. " +
-				"This answer is the only one that holds the key itself. A key may read what its maker may read: 403 names the scopes that he lacks.",
+				"Only this answer shows the key itself. A key can have the read scopes of its creator: 403 names the missing ones.",
 			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.KeyCreated, Handle: k.create,
 		},
 		{
@@ -35,7 +35,7 @@ func (k *keys) operations() []api.Operation {
 		{
 			ID: "revokeApiKey", Method: http.MethodPost, Path: keysPath + "/{keyId}/revoke",
 			Summary:     "Revoke an API key",
-			Description: "The key is refused within 5 s. A key that is revoked already is answered as it is.",
+			Description: "The key is refused within 5 s. A key that is already revoked is returned unchanged.",
 			Scope:       auth.DevelopersWrite, Result: account.APIKey{}, Errors: conflict, Audit: audit.KeyRevoked, Handle: k.revoke,
 		},
 	}

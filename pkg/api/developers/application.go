@@ -33,8 +33,8 @@ func (a *applications) operations() []api.Operation {
 		{
 			ID: "createApplication", Method: http.MethodPost, Path: applicationsPath,
 			Summary: "Create an application",
-			Description: "An organization can have 100 applications. This answer is the only one that shows clientSecret in full. Its tokens may do what the caller " +
-				"may do of the five read scopes, of which one is needed; an owner or admin sets others.",
+			Description: "An organization can have 100 applications. Only this answer shows clientSecret in full. Its tokens get the caller's " +
+				"read scopes, of which the caller needs at least one; an owner or admin sets others.",
 			Scope: auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.ApplicationCreated, Handle: a.create,
 		},
 		{
@@ -67,7 +67,7 @@ func (a *applications) operations() []api.Operation {
 		{
 			ID: "activateApplication", Method: http.MethodPost, Path: applicationPath + "/activate",
 			Summary:     "Activate a suspended application",
-			Description: "Its keys and tokens work again. Events that were held stay held until they are recovered.",
+			Description: "Its keys and tokens work again. Held events stay held until they are recovered.",
 			Scope:       auth.DevelopersAdmin, Errors: conflict, Audit: audit.ApplicationActivated, Handle: a.setStatus(account.Active),
 		},
 	}

@@ -25,24 +25,24 @@ func (c *clients) operations() []api.Operation {
 		{
 			ID: "rotateApplicationSecret", Method: http.MethodPost, Path: applicationPath + "/rotate-secret",
 			Summary: "Give an application a new client secret",
-			Description: "This answer is the only one that shows the new clientSecret in full. The one before works for 24 hours more; to rotate " +
-				"again ends one that is older than that at once. Tokens that were given are good until they expire. It takes every scope that the application's " +
+			Description: "Only this answer shows the new clientSecret in full. The previous one works for 24 more hours; another rotation " +
+				"ends it at once. Issued tokens stay valid until they expire. You need every scope that the application's " +
 				"tokens may have, since the secret gets such tokens: 403 names those that you lack.",
 			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersWrite, Params: []api.Param{api.IfMatch()},
 			Result: account.Application{}, Tagged: true, Errors: changed, Audit: audit.ApplicationSecretRotated, Handle: c.rotate,
 		},
 		{
 			ID: "getTokenScopes", Method: http.MethodGet, Path: tokenScopesPath,
-			Summary: "Read what an application's tokens may do", Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersRead,
+			Summary: "Read the scopes of an application's tokens", Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersRead,
 			Result: account.TokenScopesDto{}, Handle: c.tokenScopes,
 		},
 		{
 			ID: "setTokenScopes", Method: http.MethodPut, Path: tokenScopesPath,
-			Summary: "Set what an application's tokens may do",
-			Description: "The most that a token can permit; a new application has the read scopes of who made it. You can add the scopes that you have and take away any: 403 names " +
+			Summary: "Set the scopes of an application's tokens",
+			Description: "The scopes that tokens of the application may have. A new application has the read scopes of its creator. You can add the scopes that you have and remove any: 403 names " +
 				"those that you lack. Everybody who has the client secret gets tokens with them. With webhooks:read or webhooks:write its " +
-				"tokens manage the application's own webhook endpoints and no others; with records:write they post records. A scope that is taken away also leaves the tokens that were " +
-				"given, within 5 s.",
+				"tokens manage only the application's own webhook endpoints; with records:write they post records. A removed scope also leaves issued tokens " +
+				"within 5 s.",
 			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersAdmin, Params: []api.Param{api.IfMatch()},
 			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Tagged: true, Errors: changed, Audit: audit.ApplicationScopesSet, Handle: c.setTokenScopes,
 		},

@@ -39,16 +39,16 @@ type KeyStore interface {
 	CreateKey(ctx context.Context, organization value.ID, key account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error
 	Keys(ctx context.Context, organization, application value.ID) ([]account.APIKey, error)
 	// RevokeKey returns the key, and whether it was not revoked before; nil when
-	// there is no such key.
+	// the key does not exist.
 	RevokeKey(ctx context.Context, organization, application, id value.ID) (key *account.APIKey, revoked bool, err error)
 }
 
 // ClientStore keeps what applications get tokens by.
 type ClientStore interface {
-	// Client returns nil when there is no such application.
+	// Client returns nil when the application does not exist.
 	Client(ctx context.Context, organization, application value.ID) (*account.Client, error)
 	// ChangeClient stores what change makes of the client and returns it, nil
-	// when there is no such application; and the answers that keep makes of it.
+	// when the application does not exist; and the answers that keep makes of it.
 	ChangeClient(
 		ctx context.Context, organization, application value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
 	) (*account.Client, error)

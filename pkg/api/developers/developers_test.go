@@ -1,11 +1,9 @@
 package developers_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -260,40 +258,25 @@ func TestLimitsAreAConflict(t *testing.T) {
 	}
 }
 
-func TestBadInputIsRefusedBeforeItsTargetIsLookedFor(t *testing.T) {
+func TestBadInput(t *testing.T) {
 	s := newService(t)
-	path := "/developers/applications/" + value.NewID().String()
-	for _, tc := range []struct{ method, path, body, want string }{
-		{"POST", "/developers/applications", `{}`, `"field":"name","in":"body","code":"required"`},
-		{"POST", "/developers/applications", `{"name":"x","rateLimit":5}`, `"field":"rateLimit","in":"body","code":"unknown"`},
-		{"PATCH", path, `{"name":null}`, `"field":"name","in":"body","code":"not_allowed"`},
-		{"POST", path + "/api-keys", `{"name":"x","scopes":[]}`, `"field":"scopes","in":"body"`},
-		{"PUT", path + "/token-scopes", `{}`, `"field":"scopes","in":"body","code":"required"`},
-		{"PUT", path + "/token-scopes", `{"scopes":[]}`, `"field":"scopes","in":"body","code":"out_of_range"`},
-		{"PUT", path + "/token-scopes", `{"scopes":["orders:read","developers:read"]}`, `"field":"scopes[1]","in":"body","code":"unknown"`},
-		{"GET", path + "/api-keys?status=active", "", `"field":"status","in":"query"`},
-		{"GET", "/developers/applications?page=0", "", `"field":"page","in":"query"`},
-		{"GET", "/developers/applications?orderBy=updatedAt", "", `"field":"orderBy","in":"query"`},
-		{"GET", path + "?expand=keys", "", `"field":"expand","in":"query","code":"unknown"`},
-		{"GET", "/developers/applications/shop", "", `"field":"id","in":"path"`},
-		{"POST", path + "/api-keys/x/revoke", "", `"field":"keyId","in":"path"`},
-	} {
-		t.Run(fmt.Sprintf("%v_%v_%v", tc.method, tc.path, tc.body), func(t *testing.T) {
-			if got := s.want(400, tc.method, tc.path, tc.body); !strings.Contains(got.body, tc.want) {
-				t.Errorf("%s %s %s: got %s, want %s in it", tc.method, tc.path, tc.body, got.body, tc.want)
-			}
-		})
-	}
-}
-
-func TestEveryFaultOfABodyIsReported(t *testing.T) {
-	s := newService(t)
-	path := "/developers/applications/" + value.NewID().String()
+	absent := apps + "/" + value.NewID().String() // looked for after the input
 	for _, tt := range []struct{ method, path, body, want string }{
-		{"POST", "/developers/applications", `{"website":"x","rateLimit":5,"description":7}`, "rateLimit unknown, description wrong_type, name required, website invalid_format"},
-		{"PATCH", path, `{"name":null,"website":7,"redirectUri":"http://example.com"}`, "website wrong_type, name not_allowed, redirectUri invalid_format"},
-		{"POST", path + "/api-keys", `{"scopes":"all","siteIds":[],"expiresAt":"2026","key":"x"}`, "scopes wrong_type, expiresAt invalid_format, key unknown, name required, siteIds out_of_range"},
-		{"POST", "/developers/applications", "{\"name\":\"caf\u00e9 \u0085\",\"website\":\"x\"}", "name invalid_format, website invalid_format"},
+		{"POST", apps, `{}`, "name required"},
+		{"POST", apps, `{"name":"x","rateLimit":5}`, "rateLimit unknown"},
+		{"POST", apps, `{"website":"x","rateLimit":5,"description":7}`, "rateLimit unknown, description wrong_type, name required, website invalid_format"},
+		{"POST", apps, "{\"name\":\"caf\u00e9 \u0085\",\"website\":\"x\"}", "name invalid_format, website invalid_format"},
+		{"PATCH", absent, `{"name":null,"website":7,"redirectUri":"http://example.com"}`, "website wrong_type, name not_allowed, redirectUri invalid_format"},
+		{"POST", absent + "/api-keys", `{"name":"x","scopes":[]}`, "scopes out_of_range"},
+		{"POST", absent + "/api-keys", `{"scopes":"all","siteIds":[],"expiresAt":"2026","key":"x"}`, "scopes wrong_type, expiresAt invalid_format, key unknown, name required, siteIds out_of_range"},
+		{"PUT", absent + "/token-scopes", `{}`, "scopes required"},
+		{"PUT", absent + "/token-scopes", `{"scopes":[]}`, "scopes out_of_range"},
+		{"PUT", absent + "/token-scopes", `{"scopes":["orders:read","developers:read"]}`, "scopes[1] unknown"},
+		{"GET", absent + "/api-keys?status=active", "", "status invalid_format"},
+		{"GET", apps + "?orderBy=updatedAt", "", "orderBy invalid_format"},
+		{"GET", absent + "?expand=keys", "", "expand unknown"},
+		{"GET", apps + "/shop", "", "id invalid_format"},
+		{"POST", absent + "/api-keys/x/revoke", "", "keyId invalid_format"},
 	} {
 		t.Run(tt.method+" "+tt.body, func(t *testing.T) {
 			p := decode[api.Problem](t, s.want(400, tt.method, tt.path, tt.body))
@@ -312,57 +295,35 @@ func TestEveryFaultOfABodyIsReported(t *testing.T) {
 		"{\"name\":\"caf\u00e9\n\"}":      "the body is not valid JSON: name holds a control character unescaped: character 14 of the body is U+000A",
 	} {
 		t.Run(want, func(t *testing.T) {
-			if p := decode[api.Problem](t, s.want(400, "POST", "/developers/applications", body)); p.Message != want {
+			if p := decode[api.Problem](t, s.want(400, "POST", apps, body)); p.Message != want {
 				t.Errorf("got %s, want %s", p.Message, want)
 			}
 		})
 	}
 }
 
-// request is one call of each operation on the application and the key.
-type request struct {
-	id           string
-	method, path string
-	body         string
-	scope        auth.Scope
-}
+// request is a call of an operation on the application and the key.
+type request struct{ method, path, body string }
 
 func requests(app, key value.ID) []request {
-	one := "/developers/applications/" + app.String()
+	one := apps + "/" + app.String()
 	return []request{
-		{"createApplication", "POST", "/developers/applications", `{"name":"x"}`, auth.DevelopersWrite},
-		{"listApplications", "GET", "/developers/applications", "", auth.DevelopersRead},
-		{"getApplication", "GET", one, "", auth.DevelopersRead},
-		{"updateApplication", "PATCH", one, `{"name":"taken over"}`, auth.DevelopersWrite},
-		{"suspendApplication", "POST", one + "/suspend", "", auth.DevelopersAdmin},
-		{"activateApplication", "POST", one + "/activate", "", auth.DevelopersAdmin},
-		{"rotateApplicationSecret", "POST", one + "/rotate-secret", "", auth.DevelopersWrite},
-		{"getTokenScopes", "GET", one + "/token-scopes", "", auth.DevelopersRead},
-		{"setTokenScopes", "PUT", one + "/token-scopes", `{"scopes":["orders:read"]}`, auth.DevelopersAdmin},
-		{"getApplicationUsage", "GET", one + "/usage", "", auth.DevelopersRead},
-		{"createApiKey", "POST", one + "/api-keys", `{"name":"x"}`, auth.DevelopersWrite},
-		{"listApiKeys", "GET", one + "/api-keys", "", auth.DevelopersRead},
-		{"revokeApiKey", "POST", one + "/api-keys/" + key.String() + "/revoke", "", auth.DevelopersWrite},
-		{"deleteApplication", "DELETE", one, "", auth.DevelopersWrite},
+		{"GET", one, ""},
+		{"PATCH", one, `{"name":"taken over"}`},
+		{"POST", one + "/suspend", ""},
+		{"POST", one + "/activate", ""},
+		{"POST", one + "/rotate-secret", ""},
+		{"GET", one + "/token-scopes", ""},
+		{"PUT", one + "/token-scopes", `{"scopes":["orders:read"]}`},
+		{"GET", one + "/usage", ""},
+		{"POST", one + "/api-keys", `{"name":"x"}`},
+		{"GET", one + "/api-keys", ""},
+		{"POST", one + "/api-keys/" + key.String() + "/revoke", ""},
+		{"DELETE", one, ""},
 	}
 }
 
-func TestEveryOperationIsInTheTables(t *testing.T) {
-	var declared, tested []string
-	for _, op := range developers.Operations(nil, developers.Config{Clock: time.Now}) {
-		declared = append(declared, op.ID)
-	}
-	for _, r := range requests(value.NewID(), value.NewID()) {
-		tested = append(tested, r.id)
-	}
-	slices.Sort(declared)
-	slices.Sort(tested)
-	if diff := cmp.Diff(declared, tested); diff != "" {
-		t.Errorf("operations (-declared +tested):\n%s", diff)
-	}
-}
-
-func TestAnotherOrganizationsIdIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
+func TestForeign(t *testing.T) {
 	s := newService(t)
 	app := s.create("Shop")
 	key := s.createKey(app.ID, `{"name":"till"}`)
@@ -374,15 +335,12 @@ func TestAnotherOrganizationsIdIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
 	own := s.create("Their own") // so that a key of another application is tried too
 	absent, absentKey := value.NewID(), value.NewID()
 	for i, r := range requests(app.ID, key.ID) {
-		if !strings.Contains(r.path, app.ID.String()) {
-			continue
-		}
 		missing := requests(absent, absentKey)[i]
 		want := s.want(404, missing.method, missing.path, missing.body)
 		for _, headers := range [][]string{nil, {"If-Match", `"x"`}, {"If-None-Match", "*"}} {
 			got := s.do(r.method, r.path, r.body, headers...)
 			if got.status != want.status || got.body != want.body || cmp.Diff(want.header, got.header) != "" {
-				t.Errorf("%s %v: got %d %s, want %d %s", r.id, headers, got.status, got.body, want.status, want.body)
+				t.Errorf("%s %s %v: got %d %s, want %d %s", r.method, r.path, headers, got.status, got.body, want.status, want.body)
 			}
 		}
 	}
@@ -396,42 +354,6 @@ func TestAnotherOrganizationsIdIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
 	after := []string{s.want(200, "GET", path, "").body, s.want(200, "GET", path+"/api-keys", "").body}
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("the application and its keys (-before +after):\n%s", diff)
-	}
-}
-
-func TestWhoMayDoWhat(t *testing.T) {
-	s := newService(t)
-	org := s.as.OrganizationID
-	key := auth.Principal{Kind: auth.KindKey, OrganizationID: org, ApplicationID: value.NewID(), KeyID: value.NewID(), Scopes: auth.AllScopes(), RateLimit: 1}
-	machine := auth.Principal{Kind: auth.KindApplication, OrganizationID: org, ApplicationID: value.NewID(), Scopes: auth.Owner.Scopes(), RateLimit: 1}
-	for name, p := range map[string]auth.Principal{
-		"owner": person(org, auth.Owner), "admin": person(org, auth.Admin), "developer": person(org, auth.DeveloperRole),
-		"viewer": person(org, auth.Viewer), "nobody": person(org, ""), "key": key, "machine": machine,
-	} {
-		for i := range requests(org, org) {
-			s.as = person(org, auth.Owner)
-			app := s.create("x")
-			r := requests(app.ID, s.createKey(app.ID, `{"name":"x"}`).ID)[i]
-			s.as = p
-			got := s.do(r.method, r.path, r.body)
-			allowed := p.Kind == auth.KindUser && p.Scopes.Has(r.scope)
-			switch {
-			case allowed && got.status >= 300:
-				t.Errorf("%s as %s: got %d %s, want success", r.id, name, got.status, got.body)
-			case !allowed && (got.status != 403 || !strings.Contains(got.body, `"code":"insufficient_scope"`)):
-				t.Errorf("%s as %s: got %d %s, want 403", r.id, name, got.status, got.body)
-			case !allowed && p.Kind == auth.KindUser && !strings.Contains(got.body, `"field":"`+string(r.scope)+`"`):
-				t.Errorf("%s as %s: got %s, want the scope in details", r.id, name, got.body)
-			}
-			s.as = person(org, auth.Owner)
-			if del := s.do("DELETE", "/developers/applications/"+app.ID.String(), ""); del.status != 204 && del.status != 404 {
-				t.Fatalf("clean up: %d %s", del.status, del.body)
-			}
-			if r.id == "createApplication" && allowed {
-				made := decode[account.Application](t, got)
-				s.want(204, "DELETE", "/developers/applications/"+made.ID.String(), "")
-			}
-		}
 	}
 }
 
@@ -454,28 +376,18 @@ func TestTheListOfApplications(t *testing.T) {
 	}{
 		{"", []int{6, 5, 4, 3, 2, 1, 0}, 7},
 		{"?orderDirection=asc", []int{0, 1, 2, 3, 4, 5, 6}, 7},
-		{"?orderBy=createdAt", []int{6, 5, 4, 3, 2, 1, 0}, 7},
-		{"?orderBy=name", []int{1, 3, 0, 4, 5, 6, 2}, 7},
 		{"?orderBy=name&orderDirection=DESC", []int{2, 6, 5, 4, 0, 3, 1}, 7},
 		{"?orderBy=name&limit=2&page=2", []int{0, 4}, 7},
 		{"?limit=5&page=2", []int{1, 0}, 7},
-		{"?limit=5&page=3", nil, 7},
-		{"?page=2147483647&limit=100", nil, 7},
 		{"?search=UBER", []int{6, 5}, 2},
 		{"?search=shop+uber", []int{6, 5}, 2},
-		{"?search=", []int{6, 5, 4, 3, 2, 1, 0}, 7},
 		{"?search=x", nil, 0},
-		{"?status=SUSPENDED", []int{2}, 1},
 		{"?status=SUSPENDED,ACTIVE&search=a", []int{3, 2, 1, 0}, 4},
 		{"?status=ACTIVE", []int{6, 5, 4, 3, 1, 0}, 6},
-		{"?createdFrom=" + apps[5].CreatedAt.String(), []int{6, 5}, 2},
-		{"?createdTo=" + apps[1].CreatedAt.String(), []int{0}, 1},
 		{"?createdFrom=" + apps[1].CreatedAt.String() + "&createdTo=" + apps[3].CreatedAt.String(), []int{2, 1}, 2},
 		{"?updatedFrom=" + changed.UpdatedAt.String(), []int{2}, 1},
-		{"?updatedTo=2026-11-21", nil, 0},
 		{"?afterId=00000000-0000-0000-0000-000000000000&limit=3", []int{0, 1, 2}, 7},
 		{"?afterId=" + apps[2].ID.String() + "&limit=3", []int{3, 4, 5}, 7},
-		{"?afterId=" + apps[5].ID.String(), []int{6}, 7},
 		{"?afterId=" + apps[6].ID.String(), nil, 7},
 	} {
 		page := decode[api.Page[account.Application]](t, s.want(200, "GET", "/developers/applications"+tc.query, ""))
@@ -486,17 +398,6 @@ func TestTheListOfApplications(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" || page.Meta.Total != tc.total {
 			t.Errorf("%q: total %d, want %d; entries (-want +got):\n%s", tc.query, page.Meta.Total, tc.total, diff)
 		}
-	}
-	first := s.want(200, "GET", "/developers/applications?limit=3&search=%20", "")
-	want := `<` + base + `/developers/applications?limit=3&search=+&page=1>; rel="first", <` + base +
-		`/developers/applications?limit=3&search=+&page=2>; rel="next", <` + base + `/developers/applications?limit=3&search=+&page=3>; rel="last"`
-	if got := first.header.Get("Link"); got != want {
-		t.Errorf("Link:\n got %s\nwant %s", got, want)
-	}
-	s.want(304, "GET", "/developers/applications?limit=3", "", "If-None-Match", s.do("GET", "/developers/applications?limit=3", "").header.Get("ETag"))
-	walk := s.want(200, "GET", "/developers/applications?limit=7&afterId="+value.ID{}.String(), "")
-	if link := walk.header.Get("Link"); strings.Contains(link, "next") {
-		t.Errorf("Link of a walk that is complete: got %s", link)
 	}
 }
 

@@ -32,7 +32,7 @@ type UsageStore interface {
 
 // ApplicationUsage is what an application did, day by day.
 type ApplicationUsage struct {
-	Data []account.UsageDay `json:"data" doc:"Every day from the first to the last, the oldest first, also where nothing was counted."`
+	Data []account.UsageDay `json:"data" doc:"Every day of the span, the oldest first, also days without requests."`
 }
 
 type usage struct {
@@ -43,10 +43,10 @@ type usage struct {
 func (u *usage) operation() api.Operation {
 	return api.Operation{
 		ID: "getApplicationUsage", Method: http.MethodGet, Path: applicationPath + "/usage", Tag: applicationsTag, Access: api.Developer,
-		Summary: "Read what an application did, by day",
-		Description: "Days of UTC, for 90 days. Requests are counted with leases of the rate limit: an instance of the service that ends may have " +
-			"counted up to 1% of the limit too many, and not the 4xx and 429 since its last lease, which show with its next one. " +
-			"Events, delivered and failed are exact; those of an endpoint's last day go with it when it is deleted.",
+		Summary: "Read an application's usage by day",
+		Description: "Days of UTC, for 90 days. Requests are counted in batches: an instance of the service that ends may have " +
+			"counted up to 1% of the limit too many, and may lack the 4xx and 429 of its last batch. " +
+			"Events, delivered and failed are exact; the deletion of an endpoint removes those of its last day.",
 		Scope: auth.DevelopersRead,
 		Params: []api.Param{
 			{

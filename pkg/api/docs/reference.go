@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// schema is what the reference's Markdown tells of a JSON schema.
+// schema is the part of a JSON schema that the reference's Markdown shows.
 type schema struct {
 	Ref         string             `json:"$ref"`
 	Type        any                `json:"type"` // a name, or several

@@ -6,7 +6,7 @@
 //
 // A store that makes or changes something in a transaction keeps the answer in the
 // same transaction: then that is done once whatever dies when. An answer that is
-// kept after what it tells of leaves a gap: an instance that dies between the
+// kept after its action leaves a gap: an instance that dies between the
 // two makes a repetition, once the lock has ended, run again.
 //
 // Package api says what a key, a principal and a request's content are.

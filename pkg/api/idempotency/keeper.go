@@ -2,11 +2,13 @@ package idempotency
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
@@ -56,33 +58,41 @@ type Lock struct {
 // fault idempotency_key_reused when the key names another request, and conflict
 // while the same one runs.
 func (k *Keeper) Lock(ctx context.Context, key Key, f Fingerprint) (*Lock, *Answer, error) {
-	var token uint64
-	for range maxLockTries {
+	var lock *Lock
+	var answer *Answer
+	var token uint64 // of the record whose place the lock takes
+	err := retry.Contended(ctx, maxLockTries, func() (done bool, err error) {
 		now := value.TimeOf(k.now())
-		lock := &Lock{keeper: k, record: Record{
+		lock = &Lock{keeper: k, record: Record{
 			Key: key, Fingerprint: f, Token: newToken(), LockedUntil: now.Add(LockTime), ExpiresAt: now.Add(Retention),
 		}}
 		current, done, err := k.store.PutRequest(ctx, &lock.record, token)
 		switch {
-		case err != nil:
-			return nil, nil, fmt.Errorf("lock a request: %w", err)
-		case done:
-			return lock, nil, nil
+		case done || err != nil:
+			return true, err
 		case current == nil:
 			token = 0 // it was freed meanwhile
 		case current.Fingerprint != f:
-			return nil, nil, fault.New(fault.Unprocessable, codeReused,
+			return true, fault.New(fault.Unprocessable, codeReused,
 				"the Idempotency-Key names another request, with another path, query or body, or by a credential with other scopes; choose a new key for this one")
 		case current.Answer != nil:
-			answer, err := k.open(current)
-			return nil, answer, err
+			lock = nil
+			answer, err = k.open(current)
+			return true, err
 		case current.LockedUntil > now:
-			return nil, nil, running()
+			return true, running()
 		default:
 			token = current.Token
 		}
+		return false, nil
+	})
+	switch {
+	case errors.Is(err, retry.ErrContended):
+		return nil, nil, running()
+	case err != nil:
+		return nil, nil, fmt.Errorf("lock a request: %w", err)
 	}
-	return nil, nil, running()
+	return lock, answer, nil
 }
 
 // running is the fault of a request whose first one has no answer yet.
@@ -114,8 +124,8 @@ func (l *Lock) Kept(a *Answer) (*Kept, error) {
 }
 
 // Kept is a record with its answer, to be stored in the place of the lock. When
-// that has another token, the lock was taken over, and what the answer tells of
-// must not be made.
+// that has another token, the lock was taken over, and the answer's action
+// must not be done.
 type Kept struct {
 	Record
 
@@ -149,4 +159,4 @@ func (l *Lock) Free(ctx context.Context) error {
 }
 
 // newToken is a token that no other write has.
-func newToken() uint64 { return max(1, rand.Uint64()) } //nolint:gosec // tells writes apart, keeps no secret
+func newToken() uint64 { return max(1, rand.Uint64()) } //nolint:gosec // distinguishes writes, keeps no secret

@@ -40,7 +40,7 @@ func NewKey(organization value.ID, principal, text string) Key {
 
 func (k Key) purpose() string { return "answer " + k.Organization.String() + " " + k.Hash }
 
-// Fingerprint tells requests apart.
+// Fingerprint distinguishes requests.
 type Fingerprint [sha256.Size]byte
 
 // FingerprintOf hashes the parts of a request that make it another one.
@@ -52,12 +52,12 @@ func FingerprintOf(method, path, query string, body []byte, scopes string) Finge
 	return Fingerprint(h.Sum(nil))
 }
 
-// Record is what is stored of a request.
+// Record is the stored form of a request.
 type Record struct {
 	Key         Key
 	Fingerprint Fingerprint
 	Token       uint64     // new with every write
-	LockedUntil value.Time // while there is no answer
+	LockedUntil value.Time // until the answer
 	Answer      []byte     // sealed; nil: there is none yet
 	ExpiresAt   value.Time
 }

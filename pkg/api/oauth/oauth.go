@@ -1,7 +1,7 @@
 // Package oauth answers the operations by which an application gets tokens of
 // its own: the token endpoint (RFC 6749, section 4.4), the keys that verify
 // tokens (RFC 7517) and the metadata that describes both (RFC 8414). It gives a
-// token only to a client that proves its secret, and tells nobody else whether
+// token only to a client that proves its secret, and shows nobody else whether
 // a client exists. Package apptoken signs, and package auth accepts tokens.
 package oauth
 
@@ -55,8 +55,8 @@ func Operations(clients ClientStore, cfg Config) []api.Operation {
 		a.tokenOperation(),
 		{
 			ID: "getJwks", Method: http.MethodGet, Path: jwksPath, Summary: "Read the keys of application tokens",
-			Description: "The JWK Set (RFC 7517) that verifies applications' tokens. There are up to two keys: the one that signs, and the one " +
-				"that did so before.",
+			Description: "The JWK Set (RFC 7517) that verifies applications' tokens. It has up to two keys: the current one and the one " +
+				"before it.",
 			Result: apptoken.KeySet{}, Errors: []int{http.StatusServiceUnavailable}, Handle: a.jwks,
 		},
 		{
@@ -84,10 +84,10 @@ func (a *area) jwks(r *api.Request) (*api.Response, error) {
 // Metadata is the authorization server's metadata (RFC 8414, section 2).
 type Metadata struct {
 	Issuer        string   `json:"issuer" format:"uri" doc:"The base URL of the API, as this request reached it; the claim iss of its tokens."`
-	TokenEndpoint string   `json:"token_endpoint" format:"uri" doc:"Where tokens are given."`
+	TokenEndpoint string   `json:"token_endpoint" format:"uri" doc:"The token endpoint."`
 	JWKSURI       string   `json:"jwks_uri" format:"uri" doc:"The keys that verify tokens."`
 	Scopes        []string `json:"scopes_supported" doc:"The scopes that an application can be granted."`
-	ResponseTypes []string `json:"response_types_supported" doc:"none: there is no authorization endpoint."`
+	ResponseTypes []string `json:"response_types_supported" doc:"none: the service has no authorization endpoint."`
 	GrantTypes    []string `json:"grant_types_supported" doc:"client_credentials."`
 	AuthMethods   []string `json:"token_endpoint_auth_methods_supported" doc:"client_secret_basic and client_secret_post."`
 	Documentation string   `json:"service_documentation" format:"uri" doc:"The documentation for people."`

@@ -27,7 +27,7 @@ const (
 // TokenRequest documents the form of a request for a token.
 type TokenRequest struct {
 	GrantType    string `json:"grant_type" enum:"client_credentials" doc:"Always client_credentials."`
-	Scope        string `json:"scope" required:"false" doc:"Scopes separated by spaces, each one of the application's token scopes. Absent: all of these."`
+	Scope        string `json:"scope" required:"false" doc:"Scopes separated by spaces, each one of the application's token scopes. Absent: all of them."`
 	ClientID     string `json:"client_id" required:"false" format:"uuid" doc:"The application's clientId, unless it is sent by HTTP Basic."`
 	ClientSecret string `json:"client_secret" required:"false" doc:"The application's clientSecret, unless it is sent by HTTP Basic."`
 }
@@ -37,19 +37,19 @@ type Token struct {
 	AccessToken string `json:"access_token" doc:"Send it as Authorization: Bearer."`
 	TokenType   string `json:"token_type" doc:"Bearer."`
 	ExpiresIn   int    `json:"expires_in" doc:"Seconds until it expires: 3600."`
-	Scope       string `json:"scope" doc:"What it permits, separated by spaces."`
+	Scope       string `json:"scope" doc:"The granted scopes, separated by spaces."`
 }
 
 func (a *area) tokenOperation() api.Operation {
 	return api.Operation{
 		ID: "createToken", Method: http.MethodPost, Path: tokenPath,
 		Summary: "Get a token for an application",
-		Description: "The grant client_credentials of OAuth 2.0 (RFC 6749, section 4.4). This is the one operation whose body is a form and " +
-			"whose errors are those of RFC 6749. Authenticate by HTTP Basic, clientId and clientSecret each form-encoded before, or by client_id and " +
-			"client_secret in the body; both together are invalid_request. A client that does not exist and a wrong secret are answered alike: " +
+		Description: "The grant client_credentials of OAuth 2.0 (RFC 6749, section 4.4). Its body is a form, and " +
+			"its errors are those of RFC 6749. Authenticate by HTTP Basic, clientId and clientSecret each form-encoded before, or by client_id and " +
+			"client_secret in the body; both together are invalid_request. An unknown client and a wrong secret get the same answer: " +
 			"401 invalid_client. After Basic the answer challenges; API Gateway renames its WWW-Authenticate to x-amzn-remapped-www-authenticate. " +
-			"A suspended application is unauthorized_client; temporarily_unavailable asks to wait as Retry-After says. The request counts against " +
-			"the application's rate limit. A token works for an hour; it ends within 5 s of the application's suspension or deletion, and a rotation of the client secret does not end it.",
+			"A suspended application is unauthorized_client; after temporarily_unavailable, wait as Retry-After says. The request counts against " +
+			"the application's rate limit. A token works for an hour. It ends within 5 s after the application is suspended or deleted; a rotation of the client secret leaves it valid.",
 		Body: TokenRequest{}, BodyType: "application/x-www-form-urlencoded", Result: Token{},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
 		Audit:  audit.ApplicationTokenIssued, Handle: a.token, Counted: true, Refuse: &api.Refusals{Shape: TokenError{}, Answer: answerError},

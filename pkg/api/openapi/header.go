@@ -36,15 +36,15 @@ func header(name string) *huma.Param {
 	number := func(description string) *huma.Param {
 		return &huma.Param{Description: description, Schema: &huma.Schema{Type: huma.TypeInteger, Format: "int64"}}
 	}
-	location := text("The absolute URL of what this answer shows.")
+	location := text("The absolute URL of the resource.")
 	location.Schema.Format = "uri"
 	sync := text("On the first page: the updatedFrom, for deletions the deletedFrom, with which the next read misses nothing, however late a change reaches the list.")
 	sync.Schema.Format = "date-time"
 	return map[string]*huma.Param{
 		syncHeader:              sync,
 		requestIDHeader:         text("The request's id, a UUID. Quote it when you report an error."),
-		etagHeader:              text("The strong entity tag of what the answer shows, for If-None-Match and If-Match."),
-		linkHeader:              text("The first, prev, next and last page, as far as they exist (RFC 8288); of a deprecated operation, what tells of its end (rel deprecation)."),
+		etagHeader:              text("The strong entity tag of the answer, for If-None-Match and If-Match."),
+		linkHeader:              text("The first, prev, next and last page, as far as they exist (RFC 8288); for a deprecated operation, the page about its end (rel deprecation)."),
 		locationHeader:          location,
 		retryHeader:             number("Seconds to wait, at least 1; absent where waiting alone does not help."),
 		replayedHeader:          text("true when this is the answer to an earlier request with the same Idempotency-Key."),

@@ -40,7 +40,7 @@ func outcome(op *api.Operation) string {
 	case op.Status == http.StatusNoContent:
 		return "Done; there is nothing to show."
 	case op.Method == http.MethodGet:
-		return "What was asked for, as it is now."
+		return "The current state."
 	}
 	return "Done; the answer shows it as it is now."
 }
@@ -78,9 +78,9 @@ func meaning(status int) string {
 	return map[int]string{
 		http.StatusNotModified:           "A tag in If-None-Match is current: the answer would be the one that the client has.",
 		http.StatusBadRequest:            "The request is not valid; details names the faults, each with its field.",
-		http.StatusUnauthorized:          "There are no acceptable credentials; code says why.",
+		http.StatusUnauthorized:          "The credentials are missing or not accepted; code says why.",
 		http.StatusForbidden:             "The credential is valid and may not do this: it lacks the scope, or does not cover the site.",
-		http.StatusNotFound:              "There is no such thing, or it is another organization's.",
+		http.StatusNotFound:              "It does not exist, or belongs to another organization.",
 		http.StatusNotAcceptable:         "Accept excludes application/json.",
 		http.StatusConflict:              "The state does not allow it, a request with the same Idempotency-Key runs (conflict), or a limit is reached (limit_reached); message says which.",
 		http.StatusPreconditionFailed:    "No tag in If-Match is current: read it again and send its new ETag.",
@@ -99,7 +99,7 @@ func meaning(status int) string {
 func (b *builder) shared(op *api.Operation, status int) *huma.Response {
 	name, description, shape := strings.ReplaceAll(http.StatusText(status), " ", ""), meaning(status), any(api.Problem{})
 	if op.Refuse != nil && status != http.StatusNotModified {
-		shape, description = op.Refuse.Shape, "error says what is wrong, and error_description how to correct it."
+		shape, description = op.Refuse.Shape, "error names the fault, and error_description says how to correct it."
 		name = schemaName(reflect.TypeOf(shape), "") + name
 	}
 	if b.api.Components.Responses[name] == nil {

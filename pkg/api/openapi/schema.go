@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
@@ -69,9 +70,13 @@ func (b *builder) refine(t reflect.Type) {
 			property = nullable(property)
 			s.Properties[name] = property
 		}
-		property.Description = cmp.Or(field.Tag.Get("doc"), property.Description, common(name))
+		property.Description = cmp.Or(scopeNames.Replace(field.Tag.Get("doc")), property.Description, common(name))
 	}
 }
+
+// scopeNames puts the scopes into the descriptions that name them all.
+var scopeNames = strings.NewReplacer(
+	"{readScopes}", strings.Join(account.ReadScopes(), ", "), "{tokenScopes}", strings.Join(account.TokenScopes(), ", "))
 
 // common describes the fields that mean the same in every shape.
 func common(name string) string {

@@ -84,7 +84,7 @@ func copied(s *huma.Schema) *huma.Schema {
 func signature() []*huma.Param {
 	var params []*huma.Param
 	for _, h := range []struct{ name, text string }{
-		{"webhook-id", "The event's id, the same on every attempt: drop what you have had already."},
+		{"webhook-id", "The event's id, the same on every attempt: drop events that you already processed."},
 		{"webhook-timestamp", "When this attempt was made, in seconds since 1970 (UTC)."},
 		{"webhook-signature", "v1, and the base64 HMAC-SHA256 of id.timestamp.body by the endpoint's secret; after a rotation several, separated by spaces."},
 	} {

@@ -37,13 +37,13 @@ const (
 
 // Receipts are the latest receipts.
 type Receipts struct {
-	Data []receipt.Receipt `json:"data" doc:"The receipts, the latest first, each with the first of its refusals only."`
+	Data []receipt.Receipt `json:"data" doc:"The receipts, the latest first, each with only its first refusal."`
 	Meta ReceiptsMeta      `json:"meta" doc:"How to go on."`
 }
 
 // ReceiptsMeta says how to go on.
 type ReceiptsMeta struct {
-	Next *value.ID `json:"next" doc:"The id to send as before for older ones; also where data holds fewer than limit. null at the end."`
+	Next *value.ID `json:"next" doc:"The id to send as before for older entries, also if data has fewer than limit. null at the end."`
 }
 
 // Store keeps receipts.
@@ -75,20 +75,20 @@ func Operations(store Store, queue Queue, clock func() time.Time) []api.Operatio
 		{
 			ID: "postRecords", Method: http.MethodPost, Path: "/ingest/records", Tag: tag,
 			Summary: "Store, replace and delete records",
-			Description: "1 to 500 changes, applied in order, as from the queue of records; the body is at most 256 KiB. 202 once they wait to be applied: " +
-				"the receipt at Location tells when that is done, usually within a second, and which records were refused. A refused one does not hold up the " +
-				"others. 400 when one has a wrong kind, op, version, siteIds or id, or belongs to another organization: nothing is applied then, and details names " +
-				"each by its path, such as records[3].kind. After an error or without an answer send the request again, with the same Idempotency-Key. " +
-				"Records may then be applied twice, which changes nothing unless another sender changed them between; a version prevents that, too.",
+			Description: "1 to 500 changes, applied in order, as from the queue of records; the body is at most 256 KiB. 202 once they are queued: " +
+				"the receipt at Location shows when they are applied, usually within a second, and which were refused. A refused record does not hold up the " +
+				"others. 400 if one has a wrong kind, op, version, siteIds or id, or belongs to another organization: nothing is applied then, and details names " +
+				"each by its path, such as records[3].kind. After an error or a lost answer send the request again with the same Idempotency-Key. " +
+				"Records may then be applied twice, which changes nothing unless another sender changed them in between; a version prevents that, too.",
 			Access: api.Manager, Scope: auth.RecordsWrite, Body: commerce.PostRecordsDto{}, Result: receipt.Receipt{}, Status: http.StatusAccepted,
 			Handle: a.post,
 		},
 		{
 			ID: "getReceipt", Method: http.MethodGet, Path: receiptPath + "{id}", Tag: tag,
-			Summary: "Read what became of records",
-			Description: "For 7 days. Users read every receipt of the organization, an application's token those of its own requests. One that stays PENDING " +
-				"for longer than minutes is of a request that was answered with an error or not at all, or waits for the service's operator, whose retry " +
-				"completes it; to post its records again is safe.",
+			Summary: "Read a receipt",
+			Description: "For 7 days. Users read every receipt of the organization, an application's token those of its own requests. A receipt that stays PENDING " +
+				"for minutes belongs to a request that failed or got no answer, or waits for the service's operator, whose retry " +
+				"completes it. Posting its records again is safe.",
 			Access: api.Manager, Scope: auth.RecordsWrite, Result: receipt.Receipt{}, Handle: a.receipt,
 		},
 		a.list(),
@@ -116,20 +116,20 @@ func (a *area) list() api.Operation {
 	number := func(n int64) *int64 { return &n }
 	limit := api.Param{
 		Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultListed), Min: number(1), Max: number(maxListed),
-		Description: "How many receipts an answer has at most.",
+		Description: "The most receipts in an answer.",
 	}
 	before := api.Param{
 		Name: beforeParam, In: fault.InQuery, Type: "string", Format: "uuid",
-		Description: "Only older ones: meta.next of the answer before. Absent: from the latest on.",
+		Description: "The cursor: meta.next of the previous answer. Absent: from the latest receipt on.",
 	}
 	return api.Operation{
 		ID: "listReceipts", Method: http.MethodGet, Path: receiptsPath, Tag: tag,
-		Summary: "List what became of records",
+		Summary: "List receipts",
 		Description: "The receipts of the last 7 days, the latest first; a receipt is listed within about a second. A request has one, and a message to the " +
 			"service's queue of which records were refused, unless the message is not signed as the organization demands or names no organization: " +
 			"of those only the service's operator knows. Users see every receipt of the organization, " +
 			"an application's token those of its own requests: an answer to it may hold fewer than limit, even none, before meta.next is null. " +
-			"A receipt that stays PENDING may be of a request that was answered with an error.",
+			"A receipt that stays PENDING may belong to a request that failed.",
 		Access: api.Manager, Scope: auth.RecordsWrite, Params: []api.Param{limit, before}, Result: Receipts{},
 		Handle: func(r *api.Request) (*api.Response, error) {
 			var details fault.Details

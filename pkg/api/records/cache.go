@@ -30,7 +30,7 @@ type cachedRecord struct {
 	doc []byte
 }
 
-// cacheOverhead is about how many bytes a cached record takes beside its document.
+// cacheOverhead is about how many bytes a cached record takes in addition to its document.
 const cacheOverhead = 200
 
 func newRecordCache(maxBytes int) *recordCache {

@@ -29,8 +29,8 @@ import (
 // where it ended: nothing is missed, however late a change reached its list.
 //
 // Each change shows the record as a strongly consistent read finds it for this
-// very answer. So of one record a later answer never shows an earlier state,
-// whichever instance gives it, and whichever of its lists is behind. A record
+// very answer. So successive answers never move a record back in time, whichever
+// instance gives them and whichever list is behind. A record
 // that its list shows and that is deleted by then is left out: its deletion is,
 // or will be, in the other list; and likewise a deletion of a record that lives
 // again.
@@ -55,7 +55,7 @@ const (
 	// feedReads how many reads are under way at a time.
 	feedBatch, feedReads = 100, 4
 	// clockAge is how much the clocks of the service differ at most, by far. In a
-	// list that does not know the time of its last change, what is older than
+	// list that does not know the time of its last change, a change older than
 	// that has no change before it to come.
 	clockAge = 24 * time.Hour
 )
@@ -63,16 +63,16 @@ const (
 // Change is a record that changed, as it is now, or its deletion.
 type Change struct {
 	Kind      commerce.Kind   `json:"kind" doc:"The kind of the record; an open enumeration."`
-	Op        commerce.Op     `json:"op" doc:"put: the record is there, as object shows it. delete: it was deleted."`
+	Op        commerce.Op     `json:"op" doc:"put: the record exists, as object shows it. delete: it was deleted."`
 	ID        value.ID        `json:"id" doc:"The id of the record."`
-	ChangedAt value.Time      `json:"changedAt" doc:"The updatedAt of the object, or when the record was deleted; of one record it never falls from one change to the next."`
+	ChangedAt value.Time      `json:"changedAt" doc:"The updatedAt of the object, or the time of the deletion. It never decreases from one change of a record to the next."`
 	Object    *map[string]any `json:"object" doc:"The record as GET answers it by id. null when it was deleted."`
 }
 
 // ChangesMeta says how to go on.
 type ChangesMeta struct {
-	Next string `json:"next" doc:"The cursor to send as after next time; also when there was no change."`
-	More bool   `json:"more" doc:"Whether to ask again at once: the answer was full."`
+	Next string `json:"next" doc:"The cursor to send as after next time, also if there was no change."`
+	More bool   `json:"more" doc:"Whether more changes are waiting: ask again at once."`
 }
 
 // Changes is a page of the feed.
@@ -89,12 +89,12 @@ func (a *area) changes() api.Operation {
 		Result: Changes{}, Params: append(params, api.SiteHeader(), api.SiteQuery()),
 		Summary: "Read what changed",
 		Description: "Every record that was stored, changed or deleted after the cursor, of all kinds that the credential may read. A record " +
-			"that changed several times since is answered once, as it is now: no change is missed, and of one record no answer shows an " +
-			"earlier state than one before it, but what it was in between is not kept. The order of different records means nothing. " +
+			"that changed several times is answered once, in its current state: no change is missed, and successive answers never move a " +
+			"record back in time, but states in between are not kept. The order of different records has no meaning. " +
 			"A change is in the feed about a second after it was stored; the same state may come twice. " +
-			"Deletions are those of the last 90 days, of every site. A copy that is limited to sites is not told when a record leaves them. " +
-			"A cursor can be continued for 89 days, by requests for the same kinds and sites and by credentials that read the same; " +
-			"otherwise 400 cursor_expired or cursor_mismatch says to begin anew. " +
+			"Deletions are those of the last 90 days, of every site. A credential limited to sites does not see that a record leaves them. " +
+			"A cursor can be continued for 89 days, with the same sites and at least its kinds; a kind that is added begins with its first record. " +
+			"Otherwise 400 cursor_expired or cursor_mismatch says to begin anew. " +
 			"Each second of a wait counts as a request against the rate limit, and ends where that is reached.",
 		Handle: func(r *api.Request) (*api.Response, error) {
 			f, err := a.newFeed(r, params)
@@ -120,11 +120,11 @@ func feedParams() []api.Param {
 		},
 		{
 			Name: waitParam, In: fault.InQuery, Type: "integer", Default: "0", Min: number(0), Max: number(maxWait),
-			Description: "How many seconds the answer waits for a change while there is none.",
+			Description: "The time to wait for a change, in seconds, while there is none.",
 		},
 		{
 			Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultChanges), Min: number(1), Max: number(maxChanges),
-			Description: "How many changes an answer has at most; fewer where it would pass 5.5 MiB. Deletions of several kinds under one id are not parted.",
+			Description: "The most changes in an answer; fewer if it would exceed 5.5 MiB. Deletions of several kinds with one id stay together.",
 		},
 	}
 }
@@ -184,20 +184,19 @@ func (f *feed) choose(asked []string) error {
 			f.kinds = append(f.kinds, commerce.Kind(kind))
 		}
 	}
-	f.scope = scopeSum(f.r, f.kinds)
+	f.scope = scopeSum(f.r)
 	return err
 }
 
 // resume takes the cursor, or begins.
 func (f *feed) resume() (err error) {
-	all := len(f.kinds) + 1
-	f.cursor = &cursor{positions: make([]position, all)}
+	f.cursor = &cursor{positions: make([]position, len(f.kinds)+1)}
 	switch after := f.r.Query.Get(afterParam); after {
 	case "":
 	case fromNow:
 		f.begin = true
 	default:
-		f.cursor, err = decodeCursor(after, f.scope, all, f.now)
+		f.cursor, err = decodeCursor(after, f.scope, f.kinds, f.now)
 	}
 	return err
 }
@@ -481,6 +480,6 @@ func (f *feed) page(more bool) *api.Response {
 		}
 		body = append(body, entry...)
 	}
-	body = append(body, `],"meta":{"next":"`+f.cursor.encode(f.scope)+`","more":`...)
+	body = append(body, `],"meta":{"next":"`+f.cursor.encode(f.scope, f.kinds)+`","more":`...)
 	return &api.Response{Raw: append(strconv.AppendBool(body, more), "}}"...)}
 }

@@ -112,38 +112,6 @@ func TestAViewThatNobodyAskedForInDaysMissesNothing(t *testing.T) {
 	ask(t, api, user(), "/api/deletions").expect(t, second)
 }
 
-func TestUpdatedComparesWithWhenAChangeBecameVisible(t *testing.T) {
-	w := newHarness(t, present)
-	early := w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "p"})
-	w.settle()
-	first := w.serve()
-	ask(t, first, user(), "/api/products").expect(t, early)
-	late := w.put(commerce.KindProduct, map[string]any{"id": numbered(2), "name": "p"})
-	w.advance(10 * time.Minute) // the indexer is held back
-	polled := value.TimeOf(w.clock())
-	since := "/api/products?orderBy=name&updatedFrom=" + polled.Add(-time.Minute).String()
-	ask(t, first, user(), since).expect(t)
-	w.settle()
-	second := w.serve()
-	for name, api := range map[string]http.Handler{"followed": first, "filled now": second} {
-		for query, want := range map[string][]*commerce.Stored{
-			"updatedFrom=" + polled.Add(-time.Minute).String():                        {late},
-			"updatedFrom=" + polled.String():                                          {late},
-			"updatedFrom=" + (polled + 1).String():                                    nil,
-			"updatedTo=" + polled.String():                                            {early},
-			"updatedTo=" + (polled + 1).String():                                      {late, early},
-			"updatedFrom=" + late.Revision.String() + "&updatedTo=" + polled.String(): nil,
-		} {
-			a := ask(t, api, user(), "/api/products?orderBy=createdAt&"+query)
-			a.asked = name + ": " + a.asked
-			a.expect(t, want...)
-		}
-	}
-	if body := ask(t, second, user(), "/api/products/"+late.ID.String()).body; !strings.Contains(string(body), `"updatedAt":"`+late.Revision.String()+`"`) {
-		t.Errorf("updatedAt: got %s, want when it was stored, %s", body, late.Revision)
-	}
-}
-
 func TestAnInvoiceBecomesOverdueWithoutAnyWrite(t *testing.T) {
 	w := newHarness(t, present)
 	due := value.TimeOf(present) + 60_000
@@ -203,50 +171,27 @@ func TestAListIsOfOneMoment(t *testing.T) {
 	}
 }
 
-func TestDescendantsAreFollowedThroughTheWholeTree(t *testing.T) {
+// The records of TestAnswersEqualAPlainComputation have trees of eight categories,
+// with cycles; this one is deeper, and breaks.
+func TestDescendants(t *testing.T) {
 	w := newHarness(t, present)
-	category := func(n int, parent int) {
+	const deep = 40
+	for n := 1; n <= deep; n++ {
 		m := map[string]any{"id": numbered(n), "name": "c"}
-		if parent > 0 {
-			m["parentId"] = numbered(parent)
+		if n > 1 {
+			m["parentId"] = numbered(n - 1)
 		}
 		w.put(commerce.KindCategory, m)
 	}
 	product := func(n, of int) *commerce.Stored {
 		return w.put(commerce.KindProduct, map[string]any{"id": numbered(1000 + n), "name": "p", "categoryId": numbered(of)})
 	}
-	const deep = 40
-	for n := 1; n <= deep; n++ { // a chain
-		category(n, n-1)
-	}
-	category(100, 1) // beside it
-	category(201, 202)
-	category(202, 201) // a cycle
-	category(203, 203) // its own parent
-	category(300, 301) // of a parent that is not there
-	top, bottom, beside := product(1, 1), product(2, deep), product(3, 100)
-	inCycle, self, orphan := product(4, 202), product(5, 203), product(6, 300)
+	top, bottom := product(1, 1), product(2, deep)
 	w.settle()
 	api := w.serve()
-	for _, tt := range []struct {
-		category int
-		rest     string
-		want     []*commerce.Stored
-	}{
-		{1, "", []*commerce.Stored{top}},
-		{1, "&includeDescendants=false", []*commerce.Stored{top}},
-		{1, "&includeDescendants=true", []*commerce.Stored{beside, bottom, top}},
-		{2, "&includeDescendants=true", []*commerce.Stored{bottom}},
-		{deep, "&includeDescendants=true", []*commerce.Stored{bottom}},
-		{201, "&includeDescendants=true", []*commerce.Stored{inCycle}},
-		{203, "&includeDescendants=true", []*commerce.Stored{self}},
-		{301, "&includeDescendants=true", []*commerce.Stored{orphan}},
-		{999, "&includeDescendants=true", nil},
-	} {
-		ask(t, api, user(), "/api/products?categoryId="+numbered(tt.category).String()+tt.rest).expect(t, tt.want...)
-	}
-	ask(t, api, user(), "/api/products?includeDescendants=true").expect(t, orphan, self, inCycle, beside, bottom, top)
+	ofTop := "/api/products?includeDescendants=true&categoryId=" + numbered(1).String()
+	ask(t, api, user(), ofTop).expect(t, bottom, top)
 	w.remove(commerce.KindCategory, numbered(2))
 	w.settle()
-	ask(t, api, user(), "/api/products?includeDescendants=true&categoryId="+numbered(1).String()).expect(t, beside, top)
+	ask(t, api, user(), ofTop).expect(t, top)
 }

@@ -337,14 +337,6 @@ type answer struct {
 	body   []byte
 }
 
-// ofSite is the header that asks for a site; "" asks for none.
-func ofSite(site string) []string {
-	if site == "" {
-		return nil
-	}
-	return []string{"X-Site-Id", site}
-}
-
 // ask sends a GET. header is names and values in turn.
 func ask(t tester, h http.Handler, p *auth.Principal, target string, header ...string) answer {
 	t.Helper()

@@ -33,15 +33,15 @@ const (
 	// alwaysFits is a limit with which no page is too large, whatever its
 	// records are.
 	alwaysFits = maxEscapedBytes / maxEscapeFactor / (commerce.MaxRecordBytes + 1)
-	// pageOverhead is more than the bytes that a page has beside its records.
+	// pageOverhead is an upper bound of a page's bytes around its records.
 	pageOverhead = 256
 )
 
 // list is the operation that lists a kind.
 func (a *area) list(kind commerce.Kind) api.Operation {
 	return api.Operation{
-		ID: "list" + tagOf(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: tagOf(kind),
-		Summary: "List " + kind.Plural(), Access: api.Reader, Scope: scopeOf(kind), Result: kind.Page(),
+		ID: "list" + camel(kind.Plural()), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: TagOf(kind),
+		Summary: "List " + spoken(kind.Plural()), Access: api.Reader, Scope: scopeOf(kind), Result: kind.Page(),
 		Description: "A change is in the list about a second after it was stored. To keep a copy, walk with afterId and go on from X-Sync-From.",
 		Params:      []api.Param{api.SiteHeader()}, List: commerce.ListOf(kind),
 		Handle: func(r *api.Request) (*api.Response, error) {

@@ -11,12 +11,12 @@ import (
 // Me describes the principal. UserID is null for applications; ApplicationID
 // and KeyID are null for users.
 type Me struct {
-	OrganizationID value.ID    `json:"organizationId" doc:"The organization that everything is read from."`
+	OrganizationID value.ID    `json:"organizationId" doc:"The organization of the credential."`
 	ApplicationID  *value.ID   `json:"applicationId" doc:"The application. null for a user."`
 	KeyID          *value.ID   `json:"keyId" doc:"The API key. null for a token."`
 	UserID         *value.ID   `json:"userId" doc:"The user. null for an application."`
-	Scopes         auth.Scopes `json:"scopes" doc:"What the credential may do, in the order of their names."`
-	SiteIDs        *[]value.ID `json:"siteIds" doc:"The sites that it is limited to, at most 100. null when it is not limited."`
+	Scopes         auth.Scopes `json:"scopes" doc:"The scopes of the credential, sorted by name."`
+	SiteIDs        *[]value.ID `json:"siteIds" doc:"The sites that the credential is limited to, at most 100. null if not limited."`
 	RateLimit      int         `json:"rateLimit" doc:"Requests per 60 s."`
 }
 
@@ -24,7 +24,7 @@ type Me struct {
 func me() api.Operation {
 	return api.Operation{
 		ID: "getMe", Method: http.MethodGet, Path: "/api/me", Tag: "About", Access: api.Reader,
-		Summary: "Read what the credential stands for", Result: Me{},
+		Summary: "Read the principal of the credential", Result: Me{},
 		Description: "siteIds is null for a credential that is not limited to sites. rateLimit is requests per 60 seconds.",
 		Handle: func(r *api.Request) (*api.Response, error) {
 			p := &r.Principal

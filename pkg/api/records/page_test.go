@@ -2,21 +2,17 @@ package records_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -31,40 +27,6 @@ func (w *harness) fill(n int) []*commerce.Stored {
 		stored[i] = w.put(commerce.KindProduct, map[string]any{"id": numbered(i + 1), "name": fmt.Sprintf("p%03d", i+1)})
 	}
 	return stored
-}
-
-func TestAListIsCutIntoPages(t *testing.T) {
-	w := newHarness(t, present)
-	all := w.fill(23)
-	w.settle()
-	api := w.serve()
-	for _, tt := range []struct {
-		query string
-		want  []*commerce.Stored
-		meta  string
-	}{
-		{"", reversed(all[3:]), `"page":1,"limit":20,"total":23,"totalPages":2`},
-		{"?page=2", reversed(all[:3]), `"page":2,"limit":20,"total":23,"totalPages":2`},
-		{"?page=3", nil, `"page":3,"limit":20,"total":23,"totalPages":2`},
-		{"?page=2147483647&limit=100", nil, `"page":2147483647,"limit":100,"total":23,"totalPages":1`},
-		{"?limit=1&page=23", all[:1], `"page":23,"limit":1,"total":23,"totalPages":23`},
-		{"?limit=23", reversed(all), `"page":1,"limit":23,"total":23,"totalPages":1`},
-		{"?limit=22&page=2", all[:1], `"page":2,"limit":22,"total":23,"totalPages":2`},
-		{"?search=nowhere", nil, `"page":1,"limit":20,"total":0,"totalPages":0`},
-		{"?search=nowhere&page=7", nil, `"page":7,"limit":20,"total":0,"totalPages":0`},
-		{"?afterId=" + all[20].ID.String(), all[21:], `"page":1,"limit":20,"total":23,"totalPages":2`},
-		{"?afterId=" + all[22].ID.String(), nil, `"page":1,"limit":20,"total":23,"totalPages":2`},
-		{"?afterId=00000000-0000-0000-0000-000000000000&limit=2", all[:2], `"page":1,"limit":2,"total":23,"totalPages":12`},
-		{"?afterId=ffffffff-ffff-ffff-ffff-ffffffffffff", nil, `"page":1,"limit":20,"total":23,"totalPages":2`},
-	} {
-		t.Run(tt.query, func(t *testing.T) {
-			a := ask(t, api, user(), "/api/products"+tt.query)
-			a.expect(t, tt.want...)
-			if !strings.HasSuffix(string(a.body), `],"meta":{`+tt.meta+`}}`) {
-				t.Errorf("%s: got %s, want the meta %s", a.asked, a.body[max(0, len(a.body)-100):], tt.meta)
-			}
-		})
-	}
 }
 
 // A client reads page by page to the first that is not full. One that ended in
@@ -141,142 +103,6 @@ func reversed(s []*commerce.Stored) []*commerce.Stored {
 		out[len(s)-1-i] = s[i]
 	}
 	return out
-}
-
-func TestTheOrderIsThatOfItsFieldUnlessADirectionIsAskedFor(t *testing.T) {
-	w := newHarness(t, present)
-	product := func(n int, fields map[string]any) *commerce.Stored {
-		fields["id"] = numbered(n)
-		return w.put(commerce.KindProduct, fields)
-	}
-	a := product(1, map[string]any{"name": "B", "sellingPrice": 2, "createdAt": "2026-01-03"})
-	b := product(2, map[string]any{"name": "á", "sku": "x", "createdAt": "2026-01-02"})
-	c := product(3, map[string]any{"name": "A", "sellingPrice": 10, "createdAt": "2026-01-02"})
-	d := product(4, map[string]any{"name": "c", "sellingPrice": 0, "sku": "X", "createdAt": "2026-01-01"})
-	w.settle()
-	api := w.serve()
-	for query, want := range map[string][]*commerce.Stored{
-		"":                                        {a, c, b, d},
-		"orderDirection=asc":                      {d, b, c, a},
-		"orderDirection=DESC":                     {a, c, b, d},
-		"orderBy=createdAt":                       {a, c, b, d},
-		"orderBy=createdAt&orderDirection=":       nil,
-		"orderBy=name":                            {b, c, a, d},
-		"orderBy=name&orderDirection=desc":        {d, a, c, b},
-		"orderBy=sku":                             {b, d, a, c},
-		"orderBy=sku&orderDirection=desc":         {d, b, c, a},
-		"orderBy=sellingPrice":                    {c, a, d, b},
-		"orderBy=sellingPrice&orderDirection=asC": {d, a, c, b},
-		"orderBy=purchasePrice":                   {d, c, b, a},
-	} {
-		t.Run(query, func(t *testing.T) {
-			got := ask(t, api, user(), "/api/products?"+query)
-			if want == nil {
-				if got.status != http.StatusBadRequest {
-					t.Errorf("%s: got %d, want 400", got.asked, got.status)
-				}
-				return
-			}
-			got.expect(t, want...)
-		})
-	}
-}
-
-func TestLinksLeadToTheOtherPages(t *testing.T) {
-	w := newHarness(t, present)
-	all := w.fill(5)
-	w.settle()
-	api := w.serve()
-	link := func(query, rel string) string {
-		return `<https://host/prod/api/products?` + query + `>; rel="` + rel + `"`
-	}
-	for query, want := range map[string][]string{
-		"":                {link("page=1", "first"), link("page=1", "last")},
-		"limit=2":         {link("limit=2&page=1", "first"), link("limit=2&page=2", "next"), link("limit=2&page=3", "last")},
-		"limit=2&page=2":  {link("limit=2&page=1", "first"), link("limit=2&page=1", "prev"), link("limit=2&page=3", "next"), link("limit=2&page=3", "last")},
-		"page=3&limit=2":  {link("limit=2&page=1", "first"), link("limit=2&page=2", "prev"), link("limit=2&page=3", "last")},
-		"limit=2&page=9":  {link("limit=2&page=1", "first"), link("limit=2&page=3", "prev"), link("limit=2&page=3", "last")},
-		"search=nowhere":  {link("search=nowhere&page=1", "first"), link("search=nowhere&page=1", "last")},
-		"search=p0%26%3D": {link("search=p0%26%3D&page=1", "first"), link("search=p0%26%3D&page=1", "last")},
-		"limit=2&orderBy=name": {
-			link("limit=2&orderBy=name&page=1", "first"), link("limit=2&orderBy=name&page=2", "next"), link("limit=2&orderBy=name&page=3", "last"),
-		},
-		"limit=2&afterId=" + all[0].ID.String(): {
-			link("limit=2&afterId=00000000-0000-0000-0000-000000000000", "first"), link("limit=2&afterId="+all[2].ID.String(), "next"),
-		},
-		"limit=3&afterId=" + all[2].ID.String(): {link("limit=3&afterId=00000000-0000-0000-0000-000000000000", "first")},
-	} {
-		t.Run(query, func(t *testing.T) {
-			a := ask(t, api, user(), "/api/products?"+query)
-			if got := a.header.Get("Link"); got != strings.Join(want, ", ") {
-				t.Errorf("%s:\n got %s\nwant %s", a.asked, got, strings.Join(want, ", "))
-			}
-		})
-	}
-}
-
-func TestReadsAreConditionalAndHaveAHead(t *testing.T) {
-	w := newHarness(t, present)
-	stored := w.fill(30)
-	w.settle()
-	handler := w.serve()
-	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(rw, r.WithContext(context.WithValue(r.Context(), principalKey{}, user())))
-	}))
-	defer web.Close()
-	exchange := func(method, path string, header ...string) (*http.Response, string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, web.URL+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Accept-Encoding", "identity")
-		for i := 0; i < len(header); i += 2 {
-			r.Header.Set(header[i], header[i+1])
-		}
-		resp, err := http.DefaultTransport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp, string(body)
-	}
-	for _, path := range []string{"/api/products", "/api/products/" + stored[0].ID.String(), "/api/deletions", "/api/me"} {
-		get, body := exchange("GET", path)
-		tag := get.Header.Get("ETag")
-		if get.StatusCode != 200 || tag != api.ETagOf([]byte(body)) || get.Header.Get("Content-Type") != "application/json" ||
-			get.Header.Get("Cache-Control") != "private, no-cache" || get.Header.Get("Vary") != "Authorization, X-API-Key, X-Site-Id, Accept, Accept-Encoding" {
-			t.Errorf("GET %s: got %d with %v", path, get.StatusCode, get.Header)
-		}
-		head, none := exchange("HEAD", path)
-		if none != "" || head.StatusCode != 200 {
-			t.Errorf("HEAD %s: got %d with %q, want 200 without a body", path, head.StatusCode, none)
-		}
-		for _, name := range []string{"ETag", "Link", "Content-Type", "Vary", "Cache-Control", "X-RateLimit-Limit"} {
-			if head.Header.Get(name) != get.Header.Get(name) {
-				t.Errorf("HEAD %s: %s is %q, of GET %q", path, name, head.Header.Get(name), get.Header.Get(name))
-			}
-		}
-		if again, body := exchange("GET", path, "If-None-Match", tag); again.StatusCode != 304 || body != "" || again.Header.Get("ETag") != tag {
-			t.Errorf("GET %s with its tag: got %d, %q and %v, want 304", path, again.StatusCode, body, again.Header)
-		}
-		if other, _ := exchange("GET", path, "If-None-Match", `"other"`); other.StatusCode != 200 {
-			t.Errorf("GET %s with another tag: got %d, want 200", path, other.StatusCode)
-		}
-	}
-	_, body := exchange("GET", "/api/products")
-	zipped, raw := exchange("GET", "/api/products", "Accept", "*/*", "Accept-Encoding", "gzip")
-	r, err := gzip.NewReader(strings.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if plain, err := io.ReadAll(r); err != nil || string(plain) != body || zipped.Header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("a compressed page: %v, %v; want the same page", zipped.Header, err)
-	}
 }
 
 func TestTheTagOfAListChangesWithItsPageOnly(t *testing.T) {

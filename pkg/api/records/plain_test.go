@@ -249,6 +249,28 @@ func to(field string) plainFilter {
 	}
 }
 
+func atLeast(field string) plainFilter {
+	return func(_ *plainQuery, r *plainRecord, argument string) bool {
+		n, ok := r.number(field)
+		return ok && n.Cmp(plainNumber(argument)) >= 0
+	}
+}
+
+func atMost(field string) plainFilter {
+	return func(_ *plainQuery, r *plainRecord, argument string) bool {
+		n, ok := r.number(field)
+		return ok && n.Cmp(plainNumber(argument)) <= 0
+	}
+}
+
+func plainNumber(argument string) *big.Rat {
+	n, ok := new(big.Rat).SetString(argument)
+	if !ok {
+		panic("plain: no number " + argument)
+	}
+	return n
+}
+
 func plainTime(argument string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05-0700", time.DateOnly} {
 		if at, err := time.Parse(layout, argument); err == nil {
@@ -286,6 +308,7 @@ var plainFilters = map[commerce.Kind]map[string]plainFilter{
 		"status": oneOf("status"), "paymentStatus": oneOf("paymentStatus"), "fulfillmentStatus": oneOf("fulfillmentStatus"),
 		"customerId": sameID("customerId"), "currency": oneOf("currency"), "orderNumber": sameText("orderNumber"),
 		"placedFrom": from("placedAt"), "placedTo": to("placedAt"), "externalRef": sameText("externalRef"),
+		"minTotal": atLeast("total"), "maxTotal": atMost("total"),
 	},
 	commerce.KindCustomer: {
 		"type": oneOf("type"), "isActive": sameFlag("isActive"), "email": sameText("email"),
@@ -298,6 +321,7 @@ var plainFilters = map[commerce.Kind]map[string]plainFilter{
 		},
 		"currency": oneOf("currency"), "invoiceNumber": sameText("invoiceNumber"), "externalRef": sameText("externalRef"),
 		"issuedFrom": from("issuedAt"), "issuedTo": to("issuedAt"), "dueFrom": from("dueAt"), "dueTo": to("dueAt"),
+		"minTotal": atLeast("total"), "maxTotal": atMost("total"),
 	},
 }
 

@@ -199,6 +199,8 @@ func (s *scene) arguments(kind commerce.Kind, p lists.Param) []string {
 	switch {
 	case p.Type == "boolean":
 		return []string{"true", "false", "true", "false", "true", "false", "true"}
+	case p.Type == "number":
+		return []string{"0", "-5", "0.0001", "12.5", "7.0", "1.25e1", "99999999999.9999", "-99999999999.9999", "8"}
 	case p.Format == "uuid":
 		return s.references()
 	case p.Format == "date-time":
@@ -274,6 +276,10 @@ func (s *scene) drawQuery(t *rapid.T, kind commerce.Kind) *plainQuery {
 			q.values.Set(span+"To", from)
 		}
 	}
+	if low, high := q.values.Get("minTotal"), q.values.Get("maxTotal"); low != "" && high != "" && plainNumber(low).Cmp(plainNumber(high)) > 0 {
+		q.values.Set("minTotal", high)
+		q.values.Set("maxTotal", low)
+	}
 	if sites := q.principal.SiteIDs; q.values.Has("siteId") && sites != nil {
 		q.values.Set("siteId", rapid.SampledFrom(sites).Draw(t, "its site").String())
 	}
@@ -296,8 +302,8 @@ func (s *scene) checkItems(t *testing.T, kind commerce.Kind) {
 				continue
 			}
 			q := s.query(kind, p)
-			if i%3 == 0 && p.SiteIDs == nil {
-				q.header = siteA.String()
+			if q.header = []string{"", siteA.String(), siteB.String()}[i%3]; !q.covers() {
+				q.header = ""
 			}
 			s.checkItem(t, q, id)
 		}

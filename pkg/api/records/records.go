@@ -8,6 +8,7 @@ package records
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/api"
@@ -40,8 +41,8 @@ func scopeOf(kind commerce.Kind) auth.Scope { return auth.ReadScope(kind.Plural(
 func (a *area) item(kind commerce.Kind) api.Operation {
 	found := api.Found[commerce.Stored](string(kind))
 	return api.Operation{
-		ID: "get" + capital(string(kind)), Method: http.MethodGet, Path: "/api/" + kind.Plural() + "/{id}", Tag: tagOf(kind),
-		Summary: "Read one " + string(kind), Access: api.Reader, Scope: scopeOf(kind), Result: commerce.New(kind),
+		ID: "get" + camel(string(kind)), Method: http.MethodGet, Path: "/api/" + kind.Plural() + "/{id}", Tag: TagOf(kind),
+		Summary: "Read one " + spoken(string(kind)), Access: api.Reader, Scope: scopeOf(kind), Result: commerce.New(kind),
 		Description: "Answers 404 for a record that is absent, deleted, another organization's, or of a site that the credential does not cover.",
 		Params:      []api.Param{api.SiteHeader(), api.SiteQuery()},
 		Handle: func(r *api.Request) (*api.Response, error) {
@@ -100,6 +101,18 @@ func Operations(store Store, views Views, cfg Config) []api.Operation {
 	return operations
 }
 
-func tagOf(kind commerce.Kind) string { return capital(kind.Plural()) }
+// TagOf is the tag of a kind's operations, such as Inventory levels.
+func TagOf(kind commerce.Kind) string { return capital(spoken(kind.Plural())) }
 
-func capital(word string) string { return string(word[0]-'a'+'A') + word[1:] }
+// spoken is a kind's name or plural in words.
+func spoken(name string) string { return strings.Join(commerce.Words(name), " ") }
+
+// camel is a kind's name or plural within an operation's id, such as InventoryLevels.
+func camel(name string) (id string) {
+	for _, word := range commerce.Words(name) {
+		id += capital(word)
+	}
+	return id
+}
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

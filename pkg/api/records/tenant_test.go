@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 )
@@ -63,29 +62,6 @@ func expectOnly(t *testing.T, a answer, org value.ID) {
 	for _, record := range a.page(t).Data {
 		if !strings.Contains(string(record), `"organizationId":"`+org.String()+`"`) {
 			t.Errorf("%s: got %s, want records of %s", a.asked, record, org)
-		}
-	}
-}
-
-func TestDescendantsAreThoseOfTheOwnTree(t *testing.T) {
-	w := newHarness(t, present)
-	for _, org := range []value.ID{ours, theirs} {
-		child := map[string]any{"id": numbered(2), "name": "c"}
-		if org == theirs {
-			child["parentId"] = numbered(1)
-		}
-		w.putFor(org, commerce.KindCategory, child)
-		w.putFor(org, commerce.KindProduct, map[string]any{"id": numbered(3), "name": "p", "categoryId": numbered(2)})
-	}
-	w.settle()
-	api := w.serve()
-	for _, tt := range []struct {
-		p    *auth.Principal
-		want string
-	}{{user(), ""}, {of(theirs, user()), numbered(3).String()}, {user(), ""}} {
-		a := ask(t, api, tt.p, "/api/products?includeDescendants=true&categoryId="+numbered(1).String())
-		if got := a.ids(t); got != tt.want {
-			t.Errorf("%s of %s: got %q, want %q", a.asked, tt.p.OrganizationID, got, tt.want)
 		}
 	}
 }

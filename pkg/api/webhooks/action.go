@@ -25,8 +25,8 @@ type SendTestDto struct {
 // created, since inclusive, until exclusive. Absent, they are the time of all
 // that the history shows.
 type RecoverDto struct {
-	Since *value.Time `json:"since" required:"false" doc:"When the first of the events was created; not after until. Absent: that of the oldest event that the history shows."`
-	Until *value.Time `json:"until" required:"false" doc:"The end of that time, which does not belong to it. Absent: now."`
+	Since *value.Time `json:"since" required:"false" doc:"The creation time of the first event to send, not after until. Absent: that of the oldest event in the history."`
+	Until *value.Time `json:"until" required:"false" doc:"The end of the span, exclusive. Absent: now."`
 }
 
 // WebhookRecovery is a [webhook.Recovery] as the API shows it.
@@ -34,11 +34,11 @@ type WebhookRecovery struct {
 	ID             value.ID               `json:"id"`
 	EndpointID     value.ID               `json:"endpointId" doc:"The endpoint whose events are sent again."`
 	OrganizationID value.ID               `json:"-"`
-	Status         webhook.RecoveryStatus `json:"status" doc:"CANCELLED: the endpoint was deleted or was no longer ACTIVE."`
-	Since          value.Time             `json:"since" doc:"Events that were created at this time or later."`
-	Until          value.Time             `json:"until" doc:"Events that were created before this time."`
-	MatchedCount   int64                  `json:"matchedCount" doc:"The events that were found so far, HELD or FAILED."`
-	RequeuedCount  int64                  `json:"requeuedCount" doc:"Those of them that got a new schedule; somebody else was faster with the others."`
+	Status         webhook.RecoveryStatus `json:"status" doc:"CANCELLED: the endpoint was deleted or stopped being ACTIVE."`
+	Since          value.Time             `json:"since" doc:"Events created at this time or later."`
+	Until          value.Time             `json:"until" doc:"Events created before this time."`
+	MatchedCount   int64                  `json:"matchedCount" doc:"The HELD or FAILED events found so far."`
+	RequeuedCount  int64                  `json:"requeuedCount" doc:"The events that got a new schedule; the others changed in the meantime."`
 	CreatedAt      value.Time             `json:"createdAt"`
 	UpdatedAt      value.Time             `json:"updatedAt"`
 	CompletedAt    *value.Time            `json:"completedAt" doc:"When it ended. null while it is RUNNING."`

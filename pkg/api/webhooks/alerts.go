@@ -25,17 +25,17 @@ func (a *area) alertOperations() []api.Operation {
 			ID: "setApplicationAlerts", Method: http.MethodPut, Path: alertsPath,
 			Summary: "Set where an application's alerts go",
 			Description: "The URL gets endpoint.failing, endpoint.disabling, endpoint.disabled, endpoint.recovered and event.failed of the application's " +
-				"endpoints, also of its only one, signed and retried as every event. It counts as one of the application's endpoints; what befalls it is not announced. " +
-				"The answer that makes it is the only one that shows its secret in full; to set another URL keeps the secret, removes the headers of its delivery settings and activates it. " +
-				"It takes webhooks:read, too, since alerts show endpoints and the history. " +
-				"409 limit_reached when there are as many endpoints as there can be, and conflict while another request makes it.",
+				"endpoints, also of its only one, signed and retried like every event. It counts as one of the application's endpoints; its own failures send no alert. " +
+				"Only the answer that creates it shows its secret in full. Another URL keeps the secret, removes the headers of its delivery settings and activates it. " +
+				"It also takes webhooks:read, since alerts show endpoints and the history. " +
+				"409 limit_reached if the application has the most endpoints, and conflict while another request creates it.",
 			Scope: auth.WebhooksWrite, Params: []api.Param{api.IfMatch()},
 			Body: webhook.SetAlertsDto{}, Result: webhook.ApplicationAlerts{}, Tagged: true,
 			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.ApplicationAlertsSet, Handle: a.setAlerts,
 		},
 		{
 			ID: "deleteApplicationAlerts", Method: http.MethodDelete, Path: alertsPath,
-			Summary:     "Send an application's alerts nowhere",
+			Summary:     "Remove an application's alert URL",
 			Description: "Its pending and held alerts are cancelled; the history stays until it expires.",
 			Scope:       auth.WebhooksWrite, Status: http.StatusNoContent,
 			Errors: []int{http.StatusConflict}, Audit: audit.ApplicationAlertsRemoved, Handle: a.deleteAlerts,

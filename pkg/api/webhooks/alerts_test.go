@@ -96,20 +96,6 @@ func TestAlertURLTakesAPrecondition(t *testing.T) {
 	}
 }
 
-func TestAlertURLOfAnotherTenantIsAbsent(t *testing.T) {
-	h := newHarness(t)
-	h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
-	absent := "/developers/applications/" + value.NewID().String() + "/alerts"
-	for _, method := range []string{"GET", "PUT", "DELETE"} {
-		body := map[string]string{"PUT": alertURL}[method]
-		stranger := h.as(t, value.NewID(), method, h.alertsPath(), body)
-		nobody := h.do(t, method, absent, body)
-		if stranger.status != http.StatusNotFound || stranger.body != nobody.body {
-			t.Errorf("%s: %d %s, want %d %s", method, stranger.status, stranger.body, nobody.status, nobody.body)
-		}
-	}
-}
-
 func TestAlertURLMustBeOneThatDeliveriesReach(t *testing.T) {
 	h := newHarness(t)
 	queue := func(org value.ID) string {

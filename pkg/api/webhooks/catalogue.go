@@ -21,7 +21,7 @@ const cataloguePath = "/developers/webhooks/event-types"
 // Schema of its payload, and an example.
 type WebhookEventType struct {
 	Type        string                  `json:"type" doc:"The type's name, to subscribe to."`
-	Description string                  `json:"description" doc:"When it is sent."`
+	Description string                  `json:"description" doc:"When events of the type are sent."`
 	Schema      jsontext.Value          `json:"schema" doc:"The JSON Schema (2020-12) of its payload."`
 	Example     commerce.WebhookPayload `json:"example" doc:"A payload as it is sent."`
 }

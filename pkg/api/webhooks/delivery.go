@@ -25,18 +25,18 @@ const (
 
 // WebhookDeliveryPreview is what delivery settings would make of past events.
 type WebhookDeliveryPreview struct {
-	PassedCount int              `json:"passedCount" doc:"How many of the events pass."`
+	PassedCount int              `json:"passedCount" doc:"The number of events that pass."`
 	Data        []PreviewedEvent `json:"data" doc:"The events, the latest first, at most 100."`
 }
 
 // PreviewedEvent is one event of a preview.
 type PreviewedEvent struct {
 	EventID   value.ID   `json:"eventId" doc:"The event."`
-	Type      string     `json:"type" doc:"Its type."`
-	ObjectID  *value.ID  `json:"objectId" doc:"The object that it is about. null when it has none."`
+	Type      string     `json:"type" doc:"The type."`
+	ObjectID  *value.ID  `json:"objectId" doc:"The id of the object. null if none."`
 	Timestamp value.Time `json:"timestamp" doc:"When the change was stored."`
-	Passes    bool       `json:"passes" doc:"Whether the endpoint would get it."`
-	Reason    *string    `json:"reason" doc:"Why not: the first field of the filter that does not match, or that none of the changed fields has changed. null when it passes."`
+	Passes    bool       `json:"passes" doc:"Whether the endpoint would receive the event."`
+	Reason    *string    `json:"reason" doc:"The reason: the first field of the filter that does not match, or that no changed field is selected. null if it passes."`
 }
 
 func (a *area) deliveryOperations() []api.Operation {

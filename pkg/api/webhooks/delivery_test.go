@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -90,33 +89,6 @@ func TestWrongDeliverySettingsAreABadRequest(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestDeliverySettingsOfAnothersEndpointAreAsGoodAsAbsent(t *testing.T) {
-	h := newHarness(t)
-	path := h.endpoint(t, orders) + "/delivery"
-	absent := "/developers/webhooks/endpoints/" + value.NewID().String() + "/delivery"
-	stranger, other := h.Organization(t).Org, h.Application(t)
-	for _, request := range [][3]string{{"GET", "", ""}, {"PUT", "", `{}`}, {"POST", "/preview", `{}`}} {
-		t.Run(request[0], func(t *testing.T) {
-			want := h.must(t, http.StatusNotFound, request[0], absent+request[1], request[2])
-			for who, got := range map[string]answer{
-				"another organization":         h.as(t, stranger, request[0], path+request[1], request[2]),
-				"another application's token":  h.asMachine(t, other, machineScopes(), request[0], path+request[1], request[2]),
-				"another application by query": h.do(t, request[0], path+request[1]+"?applicationId="+other.String(), request[2]),
-			} {
-				if got.status != want.status || got.body != want.body {
-					t.Errorf("%s: %d %s, want %d %s", who, got.status, got.body, want.status, want.body)
-				}
-			}
-			if own := h.asMachine(t, h.App, machineScopes(), request[0], path+request[1], request[2]); own.status != http.StatusOK {
-				t.Errorf("the application's own token: %d %s", own.status, own.body)
-			}
-		})
-	}
-	if got := h.asMachine(t, h.App, auth.Scopes{auth.WebhooksRead}, "PUT", path, `{}`); got.status != http.StatusForbidden {
-		t.Errorf("a token that may only read sets them: %d %s", got.status, got.body)
 	}
 }
 

@@ -68,8 +68,8 @@ func (a *area) eventOperations() []api.Operation {
 		{
 			ID: "redeliverWebhookEvent", Method: http.MethodPost, Path: eventPath + "/redeliver",
 			Summary: "Deliver an event again",
-			Description: "The same event with the same webhook-id and a new full schedule; attemptCount goes on. 409 while it is PENDING, and when its " +
-				"endpoint is deleted, not ACTIVE, or of a suspended application, or its payload is no longer kept. The attempt is made at once, also while the " +
+			Description: "The same event with the same webhook-id and a new full schedule; attemptCount continues. 409 while it is PENDING, and if its " +
+				"endpoint is deleted, not ACTIVE, or of a suspended application, or its payload has expired. The attempt is made at once, also while the " +
 				"endpoint's circuit is open: its success closes the circuit, which sends every event that is HELD with CIRCUIT_OPEN; after a failure the " +
 				"event is HELD again. Then one event is redelivered at a time: while one is under way another is 409, and recover closes the circuit.",
 			Scope: auth.WebhooksWrite, Result: webhook.WebhookEvent{}, Status: http.StatusAccepted,
@@ -160,7 +160,7 @@ func (a *area) redeliver(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	if payload == nil {
-		return nil, conflict("the event is so old that its payload is no longer kept")
+		return nil, conflict("the event is so old that its payload has expired")
 	}
 	var lane webhook.Lane
 	d, err = a.store.Redeliver(r.Context(), r.Organization(), d.EndpointID, d.ID,

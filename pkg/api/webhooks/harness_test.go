@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/api/webhooks"
@@ -31,9 +30,8 @@ const base = "https://x.test/prod"
 // organization.
 type harness struct {
 	*servicetest.Service
-	history    *history
-	server     *api.Server
-	operations []api.Operation
+	history *history
+	server  *api.Server
 }
 
 // history fills a view with every delivery of the organization.
@@ -67,17 +65,31 @@ func newHarness(t *testing.T) *harness {
 	return &harness{s, history, api.NewServer(operations, api.Config{
 		Caller: caller, Limiter: servicetest.Unlimited{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time),
 		Clock: s.Time, Logger: s.Leaks.Logger(),
-	}), operations}
+	})}
 }
 
 // person is the user of every request.
 var person = value.MustID("01938f5a-0f00-7000-8000-000000000021")
 
-// caller is a user with every scope of the organization that a header names.
+// caller is what the headers name: a user of an organization with every scope, or
+// an application with some.
 func caller(r *http.Request) api.Caller {
-	return api.Caller{RequestID: "request", BaseURL: base, Principal: auth.Principal{
-		Kind: auth.KindUser, OrganizationID: value.MustID(r.Header.Get("Organization")), UserID: person, Scopes: auth.AllScopes(),
-	}}
+	p := auth.Principal{Kind: auth.KindUser, OrganizationID: value.MustID(r.Header.Get("Organization")), UserID: person, Scopes: auth.AllScopes()}
+	if app := r.Header.Get("Application"); app != "" {
+		p.Kind, p.UserID, p.ApplicationID, p.RateLimit = auth.KindApplication, value.ID{}, value.MustID(app), 600
+		p.Scopes = auth.ParseScopes(r.Header.Get("Scopes"))
+	}
+	return api.Caller{RequestID: "request", BaseURL: base, Principal: p}
+}
+
+// asMachine makes a request with a token of the application.
+func (h *harness) asMachine(t *testing.T, app value.ID, scopes auth.Scopes, method, path, body string) answer {
+	t.Helper()
+	return h.as(t, h.Org, method, path, body, "Application", app.String(), "Scopes", scopes.String())
+}
+
+func machineScopes() auth.Scopes {
+	return auth.Scopes{auth.OrdersRead, auth.WebhooksRead, auth.WebhooksWrite}
 }
 
 type answer struct {
@@ -145,14 +157,6 @@ func (h *harness) must(t *testing.T, status int, method, path, body string, head
 		t.Fatalf("%s %s %s: %d %s, want %d", method, path, body, a.status, a.body, status)
 	}
 	return a
-}
-
-// grant sets what tokens of the application may do.
-func (h *harness) grant(t *testing.T, scopes ...string) {
-	t.Helper()
-	if _, err := h.Table.ChangeClient(t.Context(), h.Org, h.App, func(c *account.Client) error { c.TokenScopes = scopes; return nil }); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // endpoint creates an endpoint and returns its path.

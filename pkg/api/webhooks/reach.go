@@ -12,8 +12,8 @@ import (
 )
 
 // An endpoint gets the records of the kinds that it subscribes to, and the history
-// keeps them. So both take the read scopes of the kinds, beside those of webhooks:
-// a caller without them sees the rows of the history, and not what was sent, and
+// keeps them. So both take the read scopes of the kinds, in addition to those of webhooks:
+// a caller without them sees the rows of the history without the payloads, and
 // can neither subscribe nor change what a subscriber gets, where or under which
 // secret. Alerts hold endpoints and rows of the history, which webhooks:read reads,
 // and webhook.test holds nothing.

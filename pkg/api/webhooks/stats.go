@@ -27,15 +27,15 @@ const (
 // WebhookEndpointStats are the statistics of an endpoint over a span of time,
 // and its circuit as it is now.
 type WebhookEndpointStats struct {
-	Data    []webhook.StatsPoint `json:"data" doc:"One entry for every interval of the span, the oldest first, also where there was no attempt."`
-	Circuit *EndpointCircuit     `json:"circuit" doc:"The endpoint's circuit as it is now, whatever the span. null while it holds nothing back and nothing that it held is left to be sent."`
+	Data    []webhook.StatsPoint `json:"data" doc:"Every interval of the span, the oldest first, also intervals without attempts."`
+	Circuit *EndpointCircuit     `json:"circuit" doc:"The endpoint's circuit now, whatever the span. null while the circuit is closed and nothing that it held is waiting."`
 }
 
 // EndpointCircuit is a circuit that is open, or that closed and is draining.
 type EndpointCircuit struct {
-	State       webhook.CircuitState `json:"state" doc:"OPEN: events are HELD with CIRCUIT_OPEN, but for probes. DRAINING: it closed, events are sent as they come and those that it held are sent beside them. An open enumeration."`
+	State       webhook.CircuitState `json:"state" doc:"OPEN: events are HELD with CIRCUIT_OPEN, and only probes are sent. DRAINING: the circuit has closed, and the events that it held are sent beside new ones. An open enumeration."`
 	OpenedAt    value.Time           `json:"openedAt" doc:"When it opened."`
-	NextProbeAt *value.Time          `json:"nextProbeAt" doc:"From when on one of the oldest held events is tried. A time that has passed stays while there is no probe: none is made while the endpoint is not ACTIVE, its application is suspended or the circuit holds no event. null when DRAINING."`
+	NextProbeAt *value.Time          `json:"nextProbeAt" doc:"When the next probe is due: one of the oldest held events is sent. A past time stays while no probe is made, because the endpoint is not ACTIVE, its application is suspended or the circuit holds no event. null while DRAINING."`
 	ClosedAt    *value.Time          `json:"closedAt" doc:"When it closed. null when OPEN."`
 }
 
@@ -54,23 +54,23 @@ func (a *area) statsOperation() api.Operation {
 	return api.Operation{
 		ID: "getWebhookEndpointStats", Method: http.MethodGet, Path: endpointPath + "/stats",
 		Summary: "Read how an endpoint does over time",
-		Description: "Attempts by hours or days of UTC, an attempt counting in the interval in which its outcome was recorded. Intervals are " +
-			"shown whole: those in which from and the end of the span lie count all that is in them. Attempts of the last moments may be " +
-			"missing until their outcomes are written; tests are never counted. Statistics are kept for 31 days. circuit tells whether the " +
+		Description: "Attempts by hour or day in UTC. An attempt counts in the interval in which its outcome was recorded. Intervals are " +
+			"whole, also those in which the span begins and ends. The latest attempts may be " +
+			"missing until their outcomes are written; tests are never counted. Statistics are kept for 31 days. circuit shows whether the " +
 			"endpoint fails so often that its events are held.",
 		Params: []api.Param{
 			{
 				Name: fromParam, In: fault.InQuery, Type: "string", Format: "date-time",
-				Description: "The start of the span, which belongs to it: before to, at most 31 days, and not before the day of UTC that was 31 days ago. " +
+				Description: "The start of the span, inclusive: before to, at most 31 days earlier, and not before the day 31 days ago in UTC. " +
 					"Absent: 24 hours before to, 30 days where the interval is day, as far as statistics are kept.",
 			},
 			{
 				Name: toParam, In: fault.InQuery, Type: "string", Format: "date-time",
-				Description: "The end of the span, which does not belong to it. Absent: now.",
+				Description: "The end of the span, exclusive. Absent: now.",
 			},
 			{
 				Name: intervalParam, In: fault.InQuery, Type: "string", Enum: webhook.StatsInterval("").Values(), Default: string(webhook.StatsHour),
-				Description: "The time that one entry covers.",
+				Description: "The length of an entry.",
 			},
 		},
 		Result: WebhookEndpointStats{}, Handle: a.stats,

@@ -33,39 +33,39 @@ const (
 	recentTime = time.Minute
 )
 
-// WebhookTrace tells what became of an object's changes.
+// WebhookTrace says what became of an object's changes.
 type WebhookTrace struct {
-	ObjectID value.ID      `json:"objectId" doc:"The id that was asked for: of a record, or of the webhook endpoint or entry of the history that alerts are about."`
-	Record   *TracedRecord `json:"record" doc:"The record as it is stored. null when there is none: none came, its deletion is no longer kept, or the object is no record."`
+	ObjectID value.ID      `json:"objectId" doc:"The requested id: of a record, or of the webhook endpoint or history entry of an alert."`
+	Record   *TracedRecord `json:"record" doc:"The stored record. null if it never arrived, its deletion has expired, or the object is not a record."`
 	Events   []TracedEvent `json:"events" doc:"The events of the object in the history, the newest first."`
-	More     bool          `json:"more" doc:"Whether the history has older events of the object, which are left out."`
+	More     bool          `json:"more" doc:"Whether the history has older events of the object that are not shown."`
 }
 
-// TracedRecord is what is stored of a record.
+// TracedRecord is the stored state of a record.
 type TracedRecord struct {
 	Kind      commerce.Kind            `json:"kind" doc:"An open enumeration."`
-	UpdatedAt value.Time               `json:"updatedAt" doc:"When its last change was stored; of a deleted record, its deletion."`
-	Deleted   bool                     `json:"deleted" doc:"Whether the last change was its deletion."`
-	NoEvents  *webhook.EventlessReason `json:"noEvents" doc:"Why no event of the last change is shown. SILENT: the sender asked for none. RECENT: it was stored less than a minute ago, its events may be on their way. EXPIRED: it is older than the history. NOT_SUBSCRIBED: no endpoint that the caller sees wanted an event of it, or nothing that events tell has changed; of an event that nobody wants nothing is kept. null: some event of it is shown. An open enumeration."`
+	UpdatedAt value.Time               `json:"updatedAt" doc:"When the last change was stored; for a deleted record, the deletion."`
+	Deleted   bool                     `json:"deleted" doc:"Whether the last change was the deletion."`
+	NoEvents  *webhook.EventlessReason `json:"noEvents" doc:"The reason why no event of the last change is shown. SILENT: the sender asked for none. RECENT: the change is less than a minute old, and its events may be on their way. EXPIRED: the change is older than the history. NOT_SUBSCRIBED: no endpoint that the caller sees subscribes to an event of it, or no field that events show has changed. null: an event of it is shown. An open enumeration."`
 }
 
 // TracedEvent is an event and what became of it at each endpoint.
 type TracedEvent struct {
 	EventID   value.ID         `json:"eventId" doc:"The webhook-id of every attempt."`
 	Type      string           `json:"type" doc:"A type of the catalogue; an open enumeration."`
-	StoredAt  *value.Time      `json:"storedAt" doc:"When the change was stored. null when the payload is no longer kept."`
+	StoredAt  *value.Time      `json:"storedAt" doc:"When the change was stored. null once the payload has expired."`
 	CreatedAt value.Time       `json:"createdAt" doc:"When the event was stored for its endpoints."`
-	Endpoints []TracedEndpoint `json:"endpoints" doc:"Those that have an entry of it, and the other present ones that the caller sees; of an alert only the other ones of its application."`
+	Endpoints []TracedEndpoint `json:"endpoints" doc:"The endpoints that have an entry of the event, and the other endpoints that the caller sees; for an alert only those of its application."`
 }
 
 // TracedEndpoint is what became of an event at an endpoint.
 type TracedEndpoint struct {
 	EndpointID    value.ID              `json:"endpointId" doc:"The endpoint."`
 	ApplicationID value.ID              `json:"applicationId" doc:"The application of the endpoint."`
-	Deleted       bool                  `json:"deleted" doc:"Whether the endpoint was deleted since."`
-	Outcome       webhook.EventOutcome  `json:"outcome" doc:"The status of the entry, or why there is none, by the endpoint's configuration as it is now. CREATED_LATER: the endpoint was created after the event. NOT_SUBSCRIBED: it does not subscribe to the type. FILTERED: its delivery settings keep the event out. CHANGED_SINCE: it takes the event now and did not then, or the entry is so new that it is not listed yet. An open enumeration."`
-	Reason        *string               `json:"reason" doc:"What of the delivery settings keeps a FILTERED event out; null for other outcomes."`
-	Entry         *webhook.WebhookEvent `json:"entry" doc:"The entry of the history with its attempts, as lists show it. null when there is none."`
+	Deleted       bool                  `json:"deleted" doc:"Whether the endpoint has been deleted."`
+	Outcome       webhook.EventOutcome  `json:"outcome" doc:"The status of the entry, or the reason why there is none, by the endpoint's current configuration. CREATED_LATER: the endpoint was created after the event. NOT_SUBSCRIBED: it does not subscribe to the type. FILTERED: its delivery settings exclude the event. CHANGED_SINCE: it would receive the event now and did not then, or the entry is not listed yet. An open enumeration."`
+	Reason        *string               `json:"reason" doc:"The delivery setting that excludes a FILTERED event. null for other outcomes."`
+	Entry         *webhook.WebhookEvent `json:"entry" doc:"The entry of the history with its attempts, as in lists. null if none."`
 }
 
 func (a *area) traceOperation() api.Operation {
@@ -76,7 +76,7 @@ func (a *area) traceOperation() api.Operation {
 	}
 	return api.Operation{
 		ID: "getWebhookTrace", Method: http.MethodGet, Path: tracePath,
-		Summary: "Trace what became of an object's changes",
+		Summary: "Trace the events of an object's changes",
 		Description: "For a record's id, or that of the webhook endpoint or entry of the history that alerts are about: what is stored, which events came of it, " +
 			"and which endpoint got each, or why not, with every attempt. It is as of about a second ago. Why an endpoint did not get an event is told by its present configuration. An application " +
 			"sees its own endpoints only. 404 when no such record is stored and the history that the caller sees has no event of it, " +
@@ -134,7 +134,7 @@ func (a *area) trace(r *api.Request, object value.ID, limit int) (*WebhookTrace,
 }
 
 // deliveriesOf reads the deliveries of the object's newest events that the
-// caller sees and may read, each event's together. More tells that older ones are left out.
+// caller sees and may read, each event's together. More says that older ones are left out.
 func (a *area) deliveriesOf(r *api.Request, object value.ID) (groups [][]*webhook.Delivery, more bool, err error) {
 	schema := webhook.DeliveryList().Schema
 	found, err := a.cfg.History.Query(r.Context(), r.Organization(), columnar.Query{
@@ -169,7 +169,7 @@ func (a *area) deliveriesOf(r *api.Request, object value.ID) (groups [][]*webhoo
 }
 
 // kindsOf are the kinds of which the events' object may be a record: any that the
-// caller reads when there is no event, and none when it is not a record.
+// caller reads without an event, and none when it is not a record.
 func kindsOf(r *api.Request, groups [][]*webhook.Delivery) (kinds []commerce.Kind) {
 	if len(groups) == 0 {
 		return slices.DeleteFunc(commerce.Kinds(), func(kind commerce.Kind) bool { return !r.Principal.Scopes.Has(auth.ReadScope(kind.Plural())) })
@@ -252,7 +252,7 @@ func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*we
 	return ev, nil
 }
 
-// eventless tells why none of the events is of the record's last change; nil
+// eventless says why none of the events is of the record's last change; nil
 // when one is.
 func eventless(record *commerce.Stored, events []value.ID, now value.Time) *webhook.EventlessReason {
 	for _, eventType := range commerce.EventsByObject()[string(record.Kind)] {

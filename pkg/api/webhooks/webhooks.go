@@ -63,14 +63,14 @@ type EventStore interface {
 		change func(*webhook.Endpoint, *webhook.Delivery) (*webhook.Circuit, *webhook.Delivery, error)) (*webhook.Delivery, error)
 	PutPayload(ctx context.Context, organization, event value.ID, body []byte) error
 	Payload(ctx context.Context, organization, event value.ID) ([]byte, error)
-	// EventualDeliveries and Origin may miss what was written in the last second.
+	// EventualDeliveries and Origin may miss writes of the last second.
 	EventualDeliveries(ctx context.Context, organization value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
 	// Origin reads the object's record, of one of the kinds, nil when there is
 	// none, and the payloads of events.
 	Origin(ctx context.Context, organization, object value.ID, kinds []commerce.Kind, events []value.ID) (*commerce.Stored, map[value.ID][]byte, error)
 }
 
-// RecoveryStore keeps recoveries, and tells of applications.
+// RecoveryStore keeps recoveries, and reads applications.
 type RecoveryStore interface {
 	// CreateRecovery may answer a fault conflict, or not_found when the
 	// endpoint is gone.
@@ -158,7 +158,7 @@ func manages(r *api.Request, application value.ID) bool {
 
 const applicationParam = "applicationId"
 
-// itemParam names the endpoint's application, as a check beside its id.
+// itemParam names the endpoint's application, as a check of its id.
 func itemParam() api.Param {
 	return api.Param{
 		Name: applicationParam, In: fault.InQuery, Type: "string", Format: "uuid",

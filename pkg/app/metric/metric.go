@@ -10,62 +10,54 @@ package metric
 
 import (
 	"io"
-	"strconv"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Metric is one of the service's metrics.
-type Metric uint8
+// Metric is one of the service's metrics, by its name in CloudWatch.
+type Metric string
 
 // The metrics. Counts are summed for each line; of a measurement, in
 // milliseconds, each value is kept.
 const (
-	Requests      Metric = iota
-	ClientErrors         // requests answered 4xx, but for 429
-	RateLimited          // requests answered 429
-	ServerErrors         // requests answered 5xx
-	Latency              // measured: of a request
-	ReadUnits            // of the table, as it tells them
-	WriteUnits           // likewise; without writes whose condition failed
-	ViewHits             // queries of lists that read no segment
-	ViewLoads            // queries of lists that read segments
-	ChunksRead           // by queries of lists
-	ChunkBytes           // likewise
-	IndexAge             // measured: from a record's change to its lists
-	QueueAge             // measured: from the sending of a message to its invocation
-	RecordsStored        // creations, updates and deletions
-	RecordsRefused
-	WriteConflicts // writes of a record that another writer changed meanwhile
-	Delivered      // deliveries that became DELIVERED
-	Retried        // failed attempts that will be repeated
-	Failed         // deliveries that became FAILED
-	Held           // deliveries that became HELD
-	CredentialsRefused
-	metrics
+	Requests           Metric = "Requests"
+	ClientErrors       Metric = "ClientErrors" // requests answered 4xx, except 429
+	RateLimited        Metric = "RateLimited"  // requests answered 429
+	ServerErrors       Metric = "ServerErrors" // requests answered 5xx
+	Latency            Metric = "Latency"      // measured: of a request
+	ReadUnits          Metric = "ReadUnits"    // of the table, as it reports them
+	WriteUnits         Metric = "WriteUnits"   // likewise; without writes whose condition failed
+	ViewHits           Metric = "ViewHits"     // queries of lists that read no segment
+	ViewLoads          Metric = "ViewLoads"    // queries of lists that read segments
+	ChunksRead         Metric = "ChunksRead"   // by queries of lists
+	ChunkBytes         Metric = "ChunkBytes"   // likewise
+	IndexAge           Metric = "IndexAge"     // measured: from a record's change to its lists
+	QueueAge           Metric = "QueueAge"     // measured: from the sending of a message to its invocation
+	RecordsStored      Metric = "RecordsStored"
+	RecordsRefused     Metric = "RecordsRefused"
+	WriteConflicts     Metric = "WriteConflicts" // writes of a record that another writer changed meanwhile
+	Delivered          Metric = "Delivered"      // deliveries that became DELIVERED
+	Retried            Metric = "Retried"        // failed attempts that will be repeated
+	Failed             Metric = "Failed"         // deliveries that became FAILED
+	Held               Metric = "Held"           // deliveries that became HELD
+	CredentialsRefused Metric = "CredentialsRefused"
 )
 
-// definition is how a metric appears in CloudWatch.
-type definition struct{ name, unit string }
-
-func definitions() *[metrics]definition {
-	return &[metrics]definition{
-		Requests: {"Requests", "Count"}, ClientErrors: {"ClientErrors", "Count"}, RateLimited: {"RateLimited", "Count"},
-		ServerErrors: {"ServerErrors", "Count"}, Latency: {"Latency", "Milliseconds"},
-		ReadUnits: {"ReadUnits", "Count"}, WriteUnits: {"WriteUnits", "Count"},
-		ViewHits: {"ViewHits", "Count"}, ViewLoads: {"ViewLoads", "Count"},
-		ChunksRead: {"ChunksRead", "Count"}, ChunkBytes: {"ChunkBytes", "Bytes"},
-		IndexAge: {"IndexAge", "Milliseconds"}, QueueAge: {"QueueAge", "Milliseconds"},
-		RecordsStored: {"RecordsStored", "Count"}, RecordsRefused: {"RecordsRefused", "Count"}, WriteConflicts: {"WriteConflicts", "Count"},
-		Delivered: {"Delivered", "Count"}, Retried: {"Retried", "Count"}, Failed: {"Failed", "Count"}, Held: {"Held", "Count"},
-		CredentialsRefused: {"CredentialsRefused", "Count"},
+// unit is the metric's in CloudWatch.
+func (m Metric) unit() string {
+	switch m {
+	case Latency, IndexAge, QueueAge:
+		return "Milliseconds"
+	case ChunkBytes:
+		return "Bytes"
 	}
+	return "Count"
 }
-
-// String returns the metric's name in CloudWatch.
-func (m Metric) String() string { return definitions()[m].name }
 
 // The dimensions.
 const (
@@ -77,8 +69,8 @@ const (
 // maxValues is how many values of a metric a line may have.
 const maxValues = 100
 
-// set is what was collected for one line.
-type set [metrics][]float64
+// line names a line by its dimension and that dimension's value.
+type line struct{ dimension, of string }
 
 // Config says where metrics belong.
 type Config struct {
@@ -89,54 +81,51 @@ type Config struct {
 }
 
 // Recorder collects the metrics of invocations. It is safe for concurrent use.
+// A nil one collects nothing.
 type Recorder struct {
-	out         io.Writer
-	cfg         Config
-	definitions *[metrics]definition
+	out io.Writer
+	cfg Config
 
-	mu            sync.Mutex
-	total         set
-	organizations map[string]*set
-	refusals      map[string]float64 // by code
-	buffer        []byte
+	mu        sync.Mutex
+	collected map[line]map[Metric][]float64
 }
 
 // New returns a recorder that writes to out, such as a function's standard
 // output.
 func New(out io.Writer, cfg Config) *Recorder {
-	return &Recorder{
-		out: out, cfg: cfg, definitions: definitions(),
-		organizations: map[string]*set{}, refusals: map[string]float64{},
-	}
+	return &Recorder{out: out, cfg: cfg, collected: map[line]map[Metric][]float64{}}
 }
 
 // Add counts n more. The organization is "" where none is known.
 func (r *Recorder) Add(organization string, m Metric, n float64) {
-	if n == 0 {
+	if r == nil || n == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.setsOf(organization) {
-		if s == nil {
-			continue
-		}
-		if len(s[m]) == 0 {
-			s[m] = append(s[m], 0)
-		}
-		s[m][0] += n
+	for _, l := range r.linesOf(organization) {
+		r.add(l, m, n)
 	}
+}
+
+func (r *Recorder) add(l line, m Metric, n float64) {
+	values := r.valuesOf(l)
+	if len(values[m]) == 0 {
+		values[m] = []float64{0}
+	}
+	values[m][0] += n
 }
 
 // Measure keeps a duration; a negative one is 0.
 func (r *Recorder) Measure(organization string, m Metric, d time.Duration, now time.Time) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.setsOf(organization) {
-		if s == nil {
-			continue
-		}
-		if s[m] = append(s[m], float64(max(0, d).Microseconds())/1000); len(s[m]) == maxValues {
+	for _, l := range r.linesOf(organization) {
+		values := r.valuesOf(l)
+		if values[m] = append(values[m], float64(max(0, d).Microseconds())/1000); len(values[m]) == maxValues {
 			r.flush(now)
 		}
 	}
@@ -145,99 +134,69 @@ func (r *Recorder) Measure(organization string, m Metric, d time.Duration, now t
 // Refuse counts a refused credential under the code of its answer, one of a
 // few.
 func (r *Recorder) Refuse(organization, code string) {
+	if r == nil {
+		return
+	}
 	r.Add(organization, CredentialsRefused, 1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.refusals[code]++
+	r.add(line{dimensionCode, code}, CredentialsRefused, 1)
 }
 
-// setsOf are the function's set and, if there is one, the organization's.
-func (r *Recorder) setsOf(organization string) [2]*set {
-	if organization == "" || !r.cfg.ByOrganization {
-		return [2]*set{&r.total}
+// linesOf are the function's line and, if there is one, the organization's.
+func (r *Recorder) linesOf(organization string) []line {
+	lines := []line{{dimensionFunction, r.cfg.Function}}
+	if organization != "" && r.cfg.ByOrganization {
+		lines = append(lines, line{dimensionOrganization, organization})
 	}
-	s := r.organizations[organization]
-	if s == nil {
-		s = &set{}
-		r.organizations[organization] = s
+	return lines
+}
+
+func (r *Recorder) valuesOf(l line) map[Metric][]float64 {
+	values := r.collected[l]
+	if values == nil {
+		values = map[Metric][]float64{}
+		r.collected[l] = values
 	}
-	return [2]*set{&r.total, s}
+	return values
 }
 
 // Flush writes what was collected since the last time, as of now, and begins
 // anew. A line that cannot be written is lost.
 func (r *Recorder) Flush(now time.Time) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush(now)
 }
 
 func (r *Recorder) flush(now time.Time) {
-	r.write(now, dimensionFunction, r.cfg.Function, &r.total)
-	for organization, s := range r.organizations {
-		r.write(now, dimensionOrganization, organization, s)
-		delete(r.organizations, organization)
+	for l, values := range r.collected {
+		_ = json.MarshalWrite(r.out, r.embedded(l, values, now), jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
+		_, _ = r.out.Write([]byte("\n"))
 	}
-	for code, n := range r.refusals {
-		r.write(now, dimensionCode, code, &set{CredentialsRefused: {n}})
-		delete(r.refusals, code)
-	}
+	clear(r.collected)
 }
 
-// write writes a line of the set, unless it is empty, and empties it.
-func (r *Recorder) write(now time.Time, dimension, of string, s *set) {
-	b := r.buffer[:0]
-	b = append(b, `{"_aws":{"Timestamp":`...)
-	b = strconv.AppendInt(b, now.UnixMilli(), 10)
-	b = appendText(append(b, `,"CloudWatchMetrics":[{"Namespace":`...), r.cfg.Namespace)
-	b = append(appendText(append(b, `,"Dimensions":[[`...), dimension), `]],"Metrics":[`...)
-	found := false
-	for m := range s {
-		if len(s[m]) == 0 {
-			continue
+// embedded is a line in the format: the declaration of its metrics, its dimension,
+// and the values.
+func (r *Recorder) embedded(l line, values map[Metric][]float64, now time.Time) map[string]any {
+	var declared []map[string]string
+	members := map[string]any{l.dimension: l.of}
+	for _, m := range slices.Sorted(maps.Keys(values)) {
+		declared = append(declared, map[string]string{"Name": string(m), "Unit": m.unit()})
+		members[string(m)] = values[m]
+		if len(values[m]) == 1 {
+			members[string(m)] = values[m][0]
 		}
-		if found {
-			b = append(b, ',')
-		}
-		found = true
-		b = appendText(append(b, `{"Name":`...), r.definitions[m].name)
-		b = append(appendText(append(b, `,"Unit":`...), r.definitions[m].unit), '}')
 	}
-	if !found {
-		return
+	members["_aws"] = map[string]any{
+		"Timestamp": now.UnixMilli(),
+		"CloudWatchMetrics": []map[string]any{{
+			"Namespace": r.cfg.Namespace, "Dimensions": [][]string{{l.dimension}}, "Metrics": declared,
+		}},
 	}
-	b = appendText(append(appendText(append(b, `]}]},`...), dimension), ':'), of)
-	for m := range s {
-		if len(s[m]) == 0 {
-			continue
-		}
-		b = append(appendText(append(b, ','), r.definitions[m].name), ':')
-		b = appendValues(b, s[m])
-		s[m] = s[m][:0]
-	}
-	b = append(b, "}\n"...)
-	r.buffer = b
-	_, _ = r.out.Write(r.buffer)
-}
-
-func appendValues(b []byte, values []float64) []byte {
-	if len(values) == 1 {
-		return appendNumber(b, values[0])
-	}
-	b = append(b, '[')
-	for i, v := range values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendNumber(b, v)
-	}
-	return append(b, ']')
-}
-
-func appendNumber(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'f', -1, 64) }
-
-// appendText appends a text as JSON. What is no UTF-8 becomes U+FFFD.
-func appendText(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text)
-	return b
+	return members
 }

@@ -171,23 +171,6 @@ func TestManyValuesAreSeveralLines(t *testing.T) {
 	}
 }
 
-// A busy instance writes a line of each request: it takes no memory for that.
-func TestARequestTakesNoMemory(t *testing.T) {
-	var out bytes.Buffer
-	r := recorder(&out, false)
-	request := func() {
-		out.Reset()
-		r.Add("o", metric.Requests, 1)
-		r.Add("", metric.ReadUnits, 1.5)
-		r.Measure("o", metric.Latency, 3*time.Millisecond, now)
-		r.Flush(now)
-	}
-	request()
-	if n := testing.AllocsPerRun(100, request); n > 0 {
-		t.Errorf("a request allocates %v times", n)
-	}
-}
-
 func BenchmarkRequest(b *testing.B) {
 	var out bytes.Buffer
 	r := recorder(&out, false)

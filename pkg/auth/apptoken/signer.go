@@ -19,7 +19,7 @@ type Secrets struct {
 
 // KeySet is a JWK Set of public keys (RFC 7517, section 5).
 type KeySet struct {
-	Keys []JWK `json:"keys" doc:"The key that signs, and before it the one that did before."`
+	Keys []JWK `json:"keys" doc:"The keys that verify tokens: the current one and the one before it."`
 }
 
 // Published are the keys that the table has.

@@ -67,7 +67,7 @@ func NewVerifier(clock func() time.Time) *Verifier {
 }
 
 // Verify checks a token's form, signature and times. The issuer is not
-// compared: one service can be reached at several URLs, and whoever holds its
+// compared: one service can be reached at several URLs, and a holder of its
 // keys is the service. An error is the parser's, or the finder's.
 func (v *Verifier) Verify(token string, find KeyFinder) (*Claims, error) {
 	claims := &Claims{}

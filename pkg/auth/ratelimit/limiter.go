@@ -1,29 +1,20 @@
 // Package ratelimit limits the requests of a subject, an application or a
 // user, over any number of function instances that share a table. No 60 s hold
 // more admissions than the limit while the instances' clocks differ by less
-// than 0.6 s, sparse ones excepted. An instance that was refused does not ask the
-// table again before the window has room. An instance leases several admissions
-// with one write; admitting from a lease takes no call and no memory. The caller
-// says who the subject is and what its limit is.
-//
-// A sparse admission is written later, with the next lease: one that comes 21 s
-// or more after the subject's last request at this instance, while less than a
-// quarter of the limit was used when the instance last saw the window. An
-// instance holds back 7 of them, at most 1% of the limit, and then leases again.
-// So 60 s may hold 3 more admissions than the limit for each instance that sees
-// the subject as rarely; whoever asks an instance more often is counted first,
-// and with it what that instance held back within the window.
+// than 0.6 s. An instance that was refused does not ask the table again before the
+// window has room. An instance leases several admissions with one write; admitting
+// from a lease takes no call and no memory. A request that comes alone costs a
+// write. The caller says who the subject is and what its limit is.
 //
 // The writes of leases also count the day's requests, errors and refusals of the
 // subject; the first write of another day first stores the finished one. What an
 // instance has counted since its last lease is lost when it ends: errors,
-// refusals, sparse admissions, and that the rest of its last lease, at most 1% of
-// the limit, was not used.
+// refusals, and that the rest of its last lease, at most 1% of the limit, was not
+// used.
 package ratelimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -31,6 +22,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/retry"
 )
 
 // Store keeps the window of each subject. ExtendWindow and ReplaceWindow return
@@ -43,7 +35,7 @@ type Store interface {
 	// extension's and the total keeps to the limit.
 	ExtendWindow(ctx context.Context, subject string, e window.Extension) (current window.Window, written bool, err error)
 	// ReplaceWindow writes next if the window's version still is the given
-	// one, 0 meaning that there is no window.
+	// one, 0 if there is none.
 	ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (current window.Window, written bool, err error)
 	// FinishDay keeps the usage of the window's day, unless that of a later
 	// version is kept.
@@ -59,15 +51,6 @@ const (
 	// maxLeaseWrites bounds the writes of one lease. Instances that move the
 	// head at the same time need two or three.
 	maxLeaseWrites = 10
-	// sparseGap is how many buckets after the request before it a sparse one comes:
-	// maxOwed of them fit into a window.
-	sparseGap = 21
-	maxOwed   = (window.Buckets + sparseGap - 1) / sparseGap
-	// sparseShare: the admissions are sparse while the window holds less than
-	// 1/sparseShare of the limit.
-	sparseShare = 4
-	// maxSparse bounds the admissions that an instance writes later.
-	maxSparse = 7
 	// maxSubjects bounds each of the two generations of subjects.
 	maxSubjects = 5_000
 )
@@ -116,10 +99,6 @@ type subject struct {
 	unused   int64 // leased in the bucket from and not used, to be returned
 	from     int64
 
-	asked  int64          // bucket of the last request
-	sparse int64          // admissions since the last lease that are not in the window
-	owed   [maxOwed]int64 // buckets of the last of them, by their number; 0: none
-
 	uncounted    window.Usage // since the last lease, which counts itself as used
 	clientErrors atomic.Int64 // likewise; Limiter.ClientError does not wait for the lock
 
@@ -139,16 +118,11 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (Decision, er
 	defer func() { <-s.lock }()
 	now := l.now()
 	s.moveTo(window.At(now))
-	rare := s.bucket-s.asked >= sparseGap
-	s.asked = s.bucket
 	if s.limit != limit {
 		s.limit, s.refusedUntil = limit, time.Time{}
 	}
 	if now.Before(s.refusedUntil) {
 		return s.refuse(now), nil
-	}
-	if s.left == 0 && rare && s.admitsLater() {
-		return s.admitLater(), nil
 	}
 	if s.left == 0 {
 		if err := l.lease(ctx, id, s); err != nil {
@@ -165,36 +139,6 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (Decision, er
 	s.left--
 	s.used++
 	return Decision{Allowed: true, Limit: limit, Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}, nil
-}
-
-// admitsLater reports whether a rare request may be written with the next lease.
-func (s *subject) admitsLater() bool {
-	return s.window.Version != 0 && !s.misplaced() && s.window.Total*sparseShare < int64(s.limit) &&
-		s.sparse < min(maxSparse, int64(s.limit)/maxLeaseShare)
-}
-
-func (s *subject) admitLater() Decision {
-	s.owed[s.sparse%maxOwed] = s.bucket
-	s.sparse++
-	s.uncounted.Requests++
-	w := s.window
-	w.Advance(s.bucket)
-	for _, bucket := range s.owed {
-		if bucket > w.Head-window.Buckets {
-			w.Add(bucket, 1)
-		}
-	}
-	return Decision{Allowed: true, Limit: s.limit, Remaining: max(0, s.limit-int(w.Total)), Reset: wholeSecond(w.OldestLeaves())}
-}
-
-// debt counts the sparse admissions that the window should hold and does not.
-func (s *subject) debt() (n int64) {
-	for _, bucket := range s.owed {
-		if bucket > s.bucket-window.Buckets {
-			n++
-		}
-	}
-	return n
 }
 
 // ClientError counts an admitted request of the subject that was answered 4xx.
@@ -223,7 +167,6 @@ func (s *subject) moveTo(bucket int64) {
 		// The clock was set back: nothing computed with it holds.
 		s.uncounted.Requests -= s.left
 		s.left, s.unused, s.used, s.previous, s.refusedUntil, s.bucket = 0, 0, 0, 0, time.Time{}, bucket
-		s.asked, s.owed = bucket, [maxOwed]int64{}
 	}
 	if bucket <= s.bucket {
 		return
@@ -266,8 +209,6 @@ func (s *subject) want() int64 {
 	return max(1, min(max(s.previous, s.used), int64(s.limit)/maxLeaseShare))
 }
 
-var errContended = errors.New("ratelimit: too many instances write the window")
-
 // lease takes admissions for the current bucket from the table. Mostly that
 // is one write: the window is known from the last write, or a refused write
 // returns it. An instance that admitted nothing just now, of a subject that others
@@ -284,28 +225,33 @@ func (l *Limiter) lease(ctx context.Context, id string, s *subject) error {
 		s.window, s.shared = current, false
 	}
 	defer func() { s.others = s.window.Version > known+1 }()
-	for attempt := range maxLeaseWrites {
-		if head := s.window.Head; head > s.bucket && head <= s.bucket+window.MaxAhead {
-			s.bucket = head
-		}
-		// When other instances write the window too, one has probably moved
-		// the head to the current bucket already.
-		blind := attempt == 0 && s.shared
-		var granted bool
-		var err error
-		if blind || s.window.Version != 0 && s.window.Head == s.bucket {
-			granted, err = l.extend(ctx, id, s, want, blind)
-		} else {
-			granted, err = l.replace(ctx, id, s, want)
-		}
+	// When other instances write the window too, one has probably moved the head
+	// to the current bucket already.
+	blind := s.shared
+	// Without pauses: a refused write returns the window that the next one is made
+	// for.
+	for range maxLeaseWrites {
+		granted, err := l.tryLease(ctx, id, s, want, blind)
 		if err != nil {
 			return fmt.Errorf("lease admissions: %w", err)
 		}
 		if granted || s.full() {
 			return nil
 		}
+		blind = false
 	}
-	return fault.Busy(errContended)
+	return fault.Busy(retry.ErrContended)
+}
+
+// tryLease makes one write of a lease; blind means without knowing the window.
+func (l *Limiter) tryLease(ctx context.Context, id string, s *subject, want int64, blind bool) (granted bool, err error) {
+	if head := s.window.Head; head > s.bucket && head <= s.bucket+window.MaxAhead {
+		s.bucket = head
+	}
+	if blind || s.window.Version != 0 && s.window.Head == s.bucket {
+		return l.extend(ctx, id, s, want, blind)
+	}
+	return l.replace(ctx, id, s, want)
 }
 
 // misplaced reports whether a wrong clock has moved the window's head into
@@ -321,22 +267,21 @@ func (s *subject) full() bool {
 	}
 	w := s.window
 	w.Advance(s.bucket)
-	return w.Total-s.unused+s.debt() >= int64(s.limit)
+	return w.Total-s.unused >= int64(s.limit)
 }
 
 // extend counts a lease in the head bucket; blind means without knowing the
 // window.
 func (l *Limiter) extend(ctx context.Context, id string, s *subject, want int64, blind bool) (bool, error) {
-	debt := s.debt()
 	if !blind {
-		want = min(want, int64(s.limit)-s.window.Total+s.unused-debt)
+		want = min(want, int64(s.limit)-s.window.Total+s.unused)
 	}
 	if want < 1 {
 		return false, nil
 	}
 	usage := s.usage(want)
 	current, written, err := l.store.ExtendWindow(ctx, id, window.Extension{
-		Head: s.bucket, Lease: want + debt, From: s.from, Unused: s.unused, Limit: int64(s.limit), Usage: usage,
+		Head: s.bucket, Lease: want, From: s.from, Unused: s.unused, Limit: int64(s.limit), Usage: usage,
 	})
 	if err != nil {
 		return false, err
@@ -359,12 +304,11 @@ func (l *Limiter) replace(ctx context.Context, id string, s *subject, want int64
 		s.unused = 0 // its window is gone
 	}
 	next.Add(s.from, -s.unused)
-	debt := s.debt()
-	want = max(0, min(want, int64(s.limit)-next.Total-debt))
+	want = max(0, min(want, int64(s.limit)-next.Total))
 	if want == 0 && !s.misplaced() {
 		return false, nil
 	}
-	next.Add(s.bucket, want+debt)
+	next.Add(s.bucket, want)
 	if s.window.Version != 0 && window.Day(next.Head) > window.Day(s.window.Head) {
 		if err := l.store.FinishDay(ctx, id, s.window); err != nil {
 			return false, err
@@ -395,7 +339,6 @@ func (s *subject) update(current window.Window, written bool, lease int64, usage
 	if written {
 		before++
 		s.left, s.unused, s.uncounted = lease, 0, window.Usage{}
-		s.sparse, s.owed = 0, [maxOwed]int64{}
 		s.clientErrors.Add(-usage.ClientErrors)
 	}
 	s.shared = current.Version != before

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrChanged tells that a conditional write met another state than the one
-// that it was based on. It is no fault: nothing of it reaches a caller.
+// ErrChanged says that a conditional write met another state than the one
+// that it was based on. It is internal and never shown to a caller.
 var ErrChanged = errors.New("changed by another writer meanwhile")
 
 // Kind is the class of a fault. Each maps to one HTTP status.
@@ -93,8 +93,8 @@ func cut(text string, most int) string {
 type Detail struct {
 	Field   string `json:"field" doc:"The parameter's name, or the path to the field in the body, such as items[2].name."`
 	In      string `json:"in" doc:"The part of the request: query, path, header or body."`
-	Code    string `json:"code" doc:"Says what is wrong with it, for programs: required, unknown, wrong_type, invalid_format, out_of_range, not_allowed or duplicate."`
-	Message string `json:"message" doc:"Says what it must be, for people."`
+	Code    string `json:"code" doc:"The fault, for programs: required, unknown, wrong_type, invalid_format, out_of_range, not_allowed or duplicate."`
+	Message string `json:"message" doc:"What the value must be, for people."`
 }
 
 // Error is a fault. Message and Details are shown to the caller; Cause is

@@ -41,5 +41,5 @@ func Contended(ctx context.Context, tries int, try func() (done bool, err error)
 // of a second.
 func Backoff(ctx context.Context, attempt int) error {
 	longest := min(10*time.Millisecond<<min(attempt, 5), 250*time.Millisecond)
-	return pause.For(ctx, rand.N(longest)) //nolint:gosec // jitter is no secret
+	return pause.For(ctx, rand.N(longest)) //nolint:gosec // jitter is not secret
 }

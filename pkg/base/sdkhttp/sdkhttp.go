@@ -95,7 +95,7 @@ type connection struct {
 func (c *Client) dial(ctx context.Context, to *url.URL) (*connection, error) {
 	port, known := map[string]string{"http": "80", "https": "443"}[to.Scheme]
 	if !known || to.Host == "" {
-		return nil, fmt.Errorf("%q is no address of HTTP", to)
+		return nil, fmt.Errorf("%q is not an HTTP address", to)
 	}
 	address := net.JoinHostPort(to.Hostname(), cmp.Or(to.Port(), port))
 	dial := c.settings.DialContext

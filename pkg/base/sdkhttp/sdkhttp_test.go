@@ -365,7 +365,7 @@ func TestABodyThatCannotBeReadIsNotSent(t *testing.T) {
 
 func TestAnotherSchemeIsNotSpoken(t *testing.T) {
 	for _, to := range []string{"localhost:8000", "ftp://localhost/", "http:///table"} {
-		if _, err := post(t.Context(), sdkhttp.New(&http.Transport{}), to, strings.NewReader("1")); err == nil || !strings.Contains(err.Error(), "no address of HTTP") {
+		if _, err := post(t.Context(), sdkhttp.New(&http.Transport{}), to, strings.NewReader("1")); err == nil || !strings.Contains(err.Error(), "not an HTTP address") {
 			t.Errorf("%s: got %v", to, err)
 		}
 	}

@@ -27,26 +27,25 @@ const (
 // with the keys that it has.
 func Load(ctx context.Context, source Source, now func() time.Time) (*Box, error) {
 	b := &Box{source: source, now: now}
-	r, err := b.read(ctx)
-	if err != nil {
+	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
-	b.ring.Store(r)
 	return b, nil
 }
 
-func (b *Box) read(ctx context.Context) (*ring, error) {
+func (b *Box) read(ctx context.Context) error {
 	at := b.now()
 	keys, err := b.source(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r, err := newRing(keys)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.read = at
-	return r, nil
+	b.ring.Store(r)
+	return nil
 }
 
 // reread reads the keys anew. It serves all who wait, so it outlives the
@@ -54,12 +53,7 @@ func (b *Box) read(ctx context.Context) (*ring, error) {
 func (b *Box) reread() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	r, err := b.read(ctx)
-	if err != nil {
-		return err
-	}
-	b.ring.Store(r)
-	return nil
+	return b.read(ctx)
 }
 
 // fresh returns keys that are young enough to seal under, or those that there

@@ -1,5 +1,5 @@
 // Package sealed keeps secrets that the service must be able to read again:
-// AES-256-GCM under the service key, with the key's id beside the text, so
+// AES-256-GCM under the service key, with the key's id before the text, so
 // that a new key can take over while texts of the older ones still open. A
 // sealed text opens only for the purpose that it was sealed for, so it is
 // worth nothing when copied to another item. A box that reads its keys from a
@@ -60,7 +60,7 @@ type ring struct {
 	read    time.Time // when it was read, or last tried to be
 }
 
-// NewBox makes a box that seals under current and also opens what was sealed
+// NewBox makes a box that seals under current and also opens texts sealed
 // under the older keys, each of [KeySize] bytes.
 func NewBox(current []byte, older ...[]byte) (*Box, error) {
 	r, err := newRing(slices.Concat([][]byte{current}, older))
@@ -111,7 +111,7 @@ func (b *Box) Seal(plain []byte, purpose string) string {
 	return string(r.prefix()) + base64.RawURLEncoding.EncodeToString(r.seal(nil, plain, purpose))
 }
 
-// SealBytes is Seal for what is large: base64 would add a third.
+// SealBytes is Seal for large texts: base64 would add a third.
 func (b *Box) SealBytes(plain []byte, purpose string) []byte {
 	r := b.fresh()
 	return r.seal(r.prefix(), plain, purpose)

@@ -58,7 +58,7 @@ func Collect(data []byte, v any, opts ...json.Options) (fault.Details, error) {
 }
 
 // collectMembers decodes each member of an object as if it were the only one,
-// and adds what is wrong with it.
+// and adds the fault.
 func collectMembers(data []byte, v any, details fault.Details, opts []json.Options) (fault.Details, error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
 	if _, err := dec.ReadToken(); err != nil {

@@ -17,7 +17,7 @@ var errID = errors.New("must be a UUID such as 0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1
 // NewID returns a fresh version 7 UUID, which sorts by its creation time.
 func NewID() ID { return ID(uuid.Must(uuid.NewV7())) }
 
-// NewRandomID returns a fresh version 4 UUID, which tells nothing of its
+// NewRandomID returns a fresh version 4 UUID, which shows nothing of its
 // creation time.
 func NewRandomID() ID { return ID(uuid.New()) }
 
@@ -37,6 +37,11 @@ func TimedID(at Time, hash []byte) ID {
 	copy(id[:6], ms[2:])
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
 	return id
+}
+
+// Time returns the time that a version 7 UUID begins with; 0 for the zero ID.
+func (id ID) Time() Time {
+	return Time(binary.BigEndian.Uint64(id[:]) >> 16) //nolint:gosec // 48 bits
 }
 
 // ParseID accepts the 36-character form in any case, and nothing else.

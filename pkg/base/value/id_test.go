@@ -117,7 +117,7 @@ func TestATimedIDSortsByItsTimeAndIsTheSameForTheSameHash(t *testing.T) {
 	at := Time(1_795_242_941_242)
 	for _, hash := range [][]byte{low, high} {
 		id := TimedID(at, hash)
-		if u := uuid.UUID(id); u.Version() != 7 || u.Variant() != uuid.RFC4122 || id != TimedID(at, hash) {
+		if u := uuid.UUID(id); u.Version() != 7 || u.Variant() != uuid.RFC4122 || id != TimedID(at, hash) || id.Time() != at {
 			t.Errorf("got %s, want the same UUID of version 7 each time", id)
 		}
 	}

@@ -11,40 +11,40 @@ import (
 
 // Address defines model for Address.
 type Address struct {
-	// City The city. null when it is not known.
+	// City The city. null if unknown.
 	City *string `json:"city"`
 
-	// Company The recipient's company. null when there is none.
+	// Company The recipient's company. null if none.
 	Company *string `json:"company"`
 
-	// Country The country, an ISO 3166-1 alpha-2 code. null when it is not known.
+	// Country The country, an ISO 3166-1 alpha-2 code. null if unknown.
 	Country *string `json:"country"`
 
-	// FirstName The recipient's first name. null when it is not known.
+	// FirstName The recipient's first name. null if unknown.
 	FirstName *string `json:"firstName"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Label What the customer calls it, such as Home. null when it has none.
+	// Label The customer's name for it, such as Home. null if none.
 	Label *string `json:"label"`
 
-	// LastName The recipient's last name. null when it is not known.
+	// LastName The recipient's last name. null if unknown.
 	LastName *string `json:"lastName"`
 
-	// Line1 Street and number. null when it is not known.
+	// Line1 Street and number. null if unknown.
 	Line1 *string `json:"line1"`
 
-	// Line2 What is added to it, such as a floor. null when there is nothing.
+	// Line2 A second line, such as the floor. null if none.
 	Line2 *string `json:"line2"`
 
-	// Phone The recipient's phone number. null when it is not known.
+	// Phone The recipient's phone number. null if unknown.
 	Phone *string `json:"phone"`
 
-	// PostalCode The postal code. null when there is none.
+	// PostalCode The postal code. null if none.
 	PostalCode *string `json:"postalCode"`
 
-	// State The state or province. null when there is none.
+	// State The state or province. null if none.
 	State *string `json:"state"`
 }
 
@@ -59,7 +59,7 @@ type APIKey struct {
 	// CreatedBy The user who created it.
 	CreatedBy string `json:"createdBy"`
 
-	// ExpiresAt From when on it is refused. null: never.
+	// ExpiresAt When it expires. null: never.
 	ExpiresAt *time.Time `json:"expiresAt"`
 
 	// ID Its id.
@@ -68,10 +68,10 @@ type APIKey struct {
 	// Last4 The last 4 characters of the key.
 	Last4 string `json:"last4"`
 
-	// LastUsedAt Written at most once in ten minutes.
+	// LastUsedAt When it was last used, updated at most once in ten minutes.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 
-	// Name What people call it, 1 to 120 characters.
+	// Name The name, 1 to 120 characters.
 	Name string `json:"name"`
 
 	// OrganizationID The organization that it belongs to.
@@ -80,10 +80,10 @@ type APIKey struct {
 	// Prefix The first 17 characters of the key.
 	Prefix string `json:"prefix"`
 
-	// RevokedAt When it was revoked. null when it was not.
+	// RevokedAt When it was revoked. null if it was not.
 	RevokedAt *time.Time `json:"revokedAt"`
 
-	// Scopes What the key may read, in the order of their names.
+	// Scopes The scopes of the key, sorted by name.
 	Scopes []string `json:"scopes"`
 
 	// SiteIDs null: every site.
@@ -98,7 +98,7 @@ type APIKey struct {
 
 // APIKeyPage defines model for ApiKeyPage.
 type APIKeyPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []APIKey `json:"data"`
 	Meta Meta     `json:"meta"`
 }
@@ -108,25 +108,25 @@ type ApplicationAlerts struct {
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// EndpointID The endpoint that it is. No list of endpoints shows it; by this id its history is found, and what can be done with an endpoint can be done with it, but for changing its events.
+	// EndpointID The id of the endpoint behind the alert URL. It is not listed; every endpoint operation except changing its events works on it.
 	EndpointID string `json:"endpointId"`
 
-	// Secret The key of its signatures: in full only in the answer that makes it, afterwards masked: whsec_****Jw3k.
+	// Secret The signing secret: whole only in the answer that creates it, then masked: whsec_****Jw3k.
 	Secret string `json:"secret"`
 
-	// Status As of an endpoint: DISABLED once five days passed without a success, or after a 410. Setting the URL activates it.
+	// Status As for an endpoint: DISABLED after five days without a success, or after a 410. Setting the URL activates it.
 	Status string `json:"status"`
 
 	// UpdatedAt When it was last changed; it rises with every change.
 	UpdatedAt time.Time `json:"updatedAt"`
 
-	// URL Where the application's alerts are sent.
+	// URL The URL that receives the application's alerts.
 	URL string `json:"url"`
 }
 
 // ApplicationUsage defines model for ApplicationUsage.
 type ApplicationUsage struct {
-	// Data Every day from the first to the last, the oldest first, also where nothing was counted.
+	// Data Every day of the span, the oldest first, also days without requests.
 	Data []UsageDay `json:"data"`
 }
 
@@ -135,16 +135,16 @@ type Attempt struct {
 	// At When it began.
 	At time.Time `json:"at"`
 
-	// DurationMs How long it took, in milliseconds.
+	// DurationMs The duration in milliseconds.
 	DurationMs int64 `json:"durationMs"`
 
-	// Error Why it failed. null: it was answered 2xx.
+	// Error The error. null if it was answered 2xx.
 	Error *string `json:"error"`
 
-	// ResponseBody The first KiB of it. null in lists, without a response, and without the read scope of the record's kind.
+	// ResponseBody The first KiB of the response body. null in lists, without a response, and without the read scope of the record's kind.
 	ResponseBody *string `json:"responseBody"`
 
-	// ResponseStatus null: there was no response.
+	// ResponseStatus null if there was no response.
 	ResponseStatus *int64 `json:"responseStatus"`
 }
 
@@ -153,34 +153,34 @@ type Category struct {
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Description Free text. null when it has none.
+	// Description Free text. null if none.
 	Description *string `json:"description"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Image The URL of its image. null when it has none.
+	// Image The URL of its image. null if none.
 	Image *string `json:"image"`
 
 	// IsActive Whether shops show it.
 	IsActive bool `json:"isActive"`
 
-	// Name The name that shops show.
+	// Name The name shown in shops.
 	Name string `json:"name"`
 
-	// Order Its position among its siblings, the smallest first.
+	// Order The position among its siblings, in ascending order.
 	Order int64 `json:"order"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// ParentID The category above. null when it is at the top.
+	// ParentID The parent category. null at the top.
 	ParentID *string `json:"parentId"`
 
-	// SiteID The site that shows it. null for a global category, which every site shows.
+	// SiteID The site of the category. null for a global category, which every site shows.
 	SiteID *string `json:"siteId"`
 
-	// Slug The part of a URL that names it; made from the name when the sender gives none. null when no letter or digit is in the name.
+	// Slug The part of a URL that names it; derived from the name if the sender gives none. null if the name has no letter or digit.
 	Slug *string `json:"slug"`
 
 	// UpdatedAt When it was last changed; it rises with every change.
@@ -189,20 +189,20 @@ type Category struct {
 
 // CategoryEvent defines model for CategoryEvent.
 type CategoryEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string            `json:"apiVersion"`
 	Data       CategoryEventData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -213,20 +213,20 @@ type CategoryEvent struct {
 type CategoryEventData struct {
 	Object Category `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // CategoryPage defines model for CategoryPage.
 type CategoryPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []Category `json:"data"`
 	Meta Meta       `json:"meta"`
 }
 
 // Change defines model for Change.
 type Change struct {
-	// ChangedAt The updatedAt of the object, or when the record was deleted; of one record it never falls from one change to the next.
+	// ChangedAt The updatedAt of the object, or the time of the deletion. It never decreases from one change of a record to the next.
 	ChangedAt time.Time `json:"changedAt"`
 
 	// ID The id of the record.
@@ -238,7 +238,7 @@ type Change struct {
 	// Object The record as GET answers it by id. null when it was deleted.
 	Object map[string]interface{} `json:"object"`
 
-	// Op put: the record is there, as object shows it. delete: it was deleted.
+	// Op put: the record exists, as object shows it. delete: it was deleted.
 	Op string `json:"op"`
 }
 
@@ -251,10 +251,10 @@ type Changes struct {
 
 // ChangesMeta defines model for ChangesMeta.
 type ChangesMeta struct {
-	// More Whether to ask again at once: the answer was full.
+	// More Whether more changes are waiting: ask again at once.
 	More bool `json:"more"`
 
-	// Next The cursor to send as after next time; also when there was no change.
+	// Next The cursor to send as after next time, also if there was no change.
 	Next string `json:"next"`
 }
 
@@ -263,10 +263,10 @@ type CreateAPIKeyDto struct {
 	// ExpiresAt In the future; absent: never.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Name What people call it.
+	// Name The name.
 	Name string `json:"name"`
 
-	// Scopes categories:read, customers:read, invoices:read, orders:read, products:read; absent: those of them that you have.
+	// Scopes categories:read, customers:read, invoices:read, orders:read, products:read. Absent: those that you have.
 	Scopes []string `json:"scopes,omitempty"`
 
 	// SiteIDs Absent: every site.
@@ -278,10 +278,10 @@ type CreateApplicationDto struct {
 	// Description Free text.
 	Description *string `json:"description,omitempty"`
 
-	// Name What people call it.
+	// Name The name.
 	Name string `json:"name"`
 
-	// RedirectURI Kept for the organization's own identity provider, which signs users in; this service redirects nobody. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password.
+	// RedirectURI Stored for the organization's identity provider, which signs users in; this service does not redirect. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password.
 	RedirectURI *string `json:"redirectUri,omitempty"`
 
 	// Website The absolute URL of its website.
@@ -290,22 +290,22 @@ type CreateApplicationDto struct {
 
 // CreateWebhookEndpointDto defines model for CreateWebhookEndpointDto.
 type CreateWebhookEndpointDto struct {
-	// ApplicationID May repeat the applicationId of the query; another is refused.
+	// ApplicationID The same as applicationId of the query, if both are given.
 	ApplicationID *string `json:"applicationId,omitempty"`
 
 	// Description Free text.
 	Description *string `json:"description,omitempty"`
 
-	// Events Types of the catalogue, <resource>.* or *, which is all but webhook.test.
+	// Events Types of the catalogue, <resource>.* or *, which is every type except webhook.test.
 	Events []string `json:"events"`
 
 	// RetryCount Retries after a failed attempt. The delivery settings can change it.
 	RetryCount *int64 `json:"retryCount,omitempty"`
 
-	// TimeoutSeconds The time that an attempt may take. The delivery settings can change it.
+	// TimeoutSeconds The timeout of an attempt. The delivery settings can change it.
 	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty"`
 
-	// URL Where events are sent, by https. Refused are ports of other services, such as 25, and hosts that can never be reached: localhost, and addresses that are not public. What a name leads to is checked with every attempt. Where the deployment permits it, also a queue or bus of AWS, whose own name ends with your organizationId: arn:aws:sqs:REGION:ACCOUNT:NAME (a standard queue) or arn:aws:events:REGION:ACCOUNT:event-bus/NAME.
+	// URL The URL that receives the events, by https. Ports of other services, such as 25, localhost and addresses that are not public are refused. The addresses behind a host name are checked at every attempt. If the deployment permits it, the target may be a queue or bus of AWS whose name ends with your organizationId: arn:aws:sqs:REGION:ACCOUNT:NAME (a standard queue) or arn:aws:events:REGION:ACCOUNT:event-bus/NAME.
 	URL string `json:"url"`
 }
 
@@ -320,7 +320,7 @@ type CreatedAPIKey struct {
 	// CreatedBy The user who created it.
 	CreatedBy string `json:"createdBy"`
 
-	// ExpiresAt From when on it is refused. null: never.
+	// ExpiresAt When it expires. null: never.
 	ExpiresAt *time.Time `json:"expiresAt"`
 
 	// ID Its id.
@@ -332,10 +332,10 @@ type CreatedAPIKey struct {
 	// Last4 The last 4 characters of the key.
 	Last4 string `json:"last4"`
 
-	// LastUsedAt Written at most once in ten minutes.
+	// LastUsedAt When it was last used, updated at most once in ten minutes.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 
-	// Name What people call it, 1 to 120 characters.
+	// Name The name, 1 to 120 characters.
 	Name string `json:"name"`
 
 	// OrganizationID The organization that it belongs to.
@@ -344,10 +344,10 @@ type CreatedAPIKey struct {
 	// Prefix The first 17 characters of the key.
 	Prefix string `json:"prefix"`
 
-	// RevokedAt When it was revoked. null when it was not.
+	// RevokedAt When it was revoked. null if it was not.
 	RevokedAt *time.Time `json:"revokedAt"`
 
-	// Scopes What the key may read, in the order of their names.
+	// Scopes The scopes of the key, sorted by name.
 	Scopes []string `json:"scopes"`
 
 	// SiteIDs null: every site.
@@ -362,79 +362,79 @@ type CreatedAPIKey struct {
 
 // Customer defines model for Customer.
 type Customer struct {
-	// AcceptsMarketing Whether it agreed to advertising.
+	// AcceptsMarketing Whether the customer agreed to marketing.
 	AcceptsMarketing bool `json:"acceptsMarketing"`
 
-	// Addresses Its postal addresses, at most 1,000. Empty when none is known.
+	// Addresses The postal addresses, at most 1,000. Empty if none is known.
 	Addresses []Address `json:"addresses"`
 
-	// CompanyName The company's name. null when it has none.
+	// CompanyName The company's name. null if none.
 	CompanyName *string `json:"companyName"`
 
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Currency The currency that it prefers, an ISO 4217 code. null when it is not known.
+	// Currency The preferred currency, an ISO 4217 code. null if unknown.
 	Currency *string `json:"currency"`
 
-	// CustomerNumber The organization's own number. null when it has none.
+	// CustomerNumber The organization's own number. null if none.
 	CustomerNumber *string `json:"customerNumber"`
 
-	// DefaultBillingAddressID The entry of addresses that invoices go to. null when there is none.
+	// DefaultBillingAddressID The entry of addresses for invoices. null if none.
 	DefaultBillingAddressID *string `json:"defaultBillingAddressId"`
 
-	// DefaultShippingAddressID The entry of addresses that goods go to. null when there is none.
+	// DefaultShippingAddressID The entry of addresses for shipments. null if none.
 	DefaultShippingAddressID *string `json:"defaultShippingAddressId"`
 
-	// Email The e-mail address. null when it is not known.
+	// Email The e-mail address. null if unknown.
 	Email *string `json:"email"`
 
-	// ExternalRef What another system calls it. null when there is none.
+	// ExternalRef The id in another system. null if none.
 	ExternalRef *string `json:"externalRef"`
 
-	// FirstName The first name. null when it is not known.
+	// FirstName The first name. null if unknown.
 	FirstName *string `json:"firstName"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// IsActive Whether it may order.
+	// IsActive Whether the customer may order.
 	IsActive bool `json:"isActive"`
 
-	// LastName The last name. null when it is not known.
+	// LastName The last name. null if unknown.
 	LastName *string `json:"lastName"`
 
-	// LastOrderAt When it last placed an order. null before the first one.
+	// LastOrderAt The time of the last order. null before the first.
 	LastOrderAt *time.Time `json:"lastOrderAt"`
 
-	// Locale The language that it prefers, such as de-DE. null when it is not known.
+	// Locale The preferred language, such as de-DE. null if unknown.
 	Locale *string `json:"locale"`
 
-	// Metadata The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none.
+	// Metadata The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty if none.
 	Metadata map[string]interface{} `json:"metadata"`
 
 	// Notes The organization's notes. null when there are none.
 	Notes *string `json:"notes"`
 
-	// OrdersCount How many orders it placed, as the sender counts them.
+	// OrdersCount The number of orders, as the sender counts them.
 	OrdersCount int64 `json:"ordersCount"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// Phone The phone number, as text. null when it is not known.
+	// Phone The phone number, as text. null if unknown.
 	Phone *string `json:"phone"`
 
-	// SiteID The site at which it is a customer. null when it is of no site.
+	// SiteID The site of the customer. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
 	// Tags The organization's own keywords, at most 250 of at most 255 characters.
 	Tags []string `json:"tags"`
 
-	// TaxNumber The VAT or tax number. null when it is not known.
+	// TaxNumber The VAT or tax number. null if unknown.
 	TaxNumber *string `json:"taxNumber"`
 
-	// TotalSpent What it spent, as the sender counts it, in the customer's currency.
+	// TotalSpent The total spent, as the sender counts it, in the customer's currency.
 	TotalSpent json.Number `json:"totalSpent"`
 
 	// Type Person or company; an open enumeration.
@@ -446,20 +446,20 @@ type Customer struct {
 
 // CustomerEvent defines model for CustomerEvent.
 type CustomerEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string            `json:"apiVersion"`
 	Data       CustomerEventData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -470,13 +470,13 @@ type CustomerEvent struct {
 type CustomerEventData struct {
 	Object Customer `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // CustomerPage defines model for CustomerPage.
 type CustomerPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []Customer `json:"data"`
 	Meta Meta       `json:"meta"`
 }
@@ -495,53 +495,53 @@ type Deletion struct {
 
 // DeletionPage defines model for DeletionPage.
 type DeletionPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []Deletion `json:"data"`
 	Meta Meta       `json:"meta"`
 }
 
 // DeliverySettingsDto defines model for DeliverySettingsDto.
 type DeliverySettingsDto struct {
-	// Changed Fields of the object, of which at least one must have changed. Events without previousAttributes, which are those of creations and deletions, pass.
+	// Changed Fields of the object. An event is sent only if at least one of them changed. Events of creations and deletions, which have no previousAttributes, pass.
 	Changed []string `json:"changed,omitempty"`
 
-	// Fields The fields of the object that are sent, in object and in previousAttributes; id is sent always. Absent: all. Not together with payload thin.
+	// Fields The fields to send in object and previousAttributes; id is always sent. Absent: all. Not allowed with payload thin.
 	Fields []string `json:"fields,omitempty"`
 
 	// Filter An event pattern in EventBridge's language over object, previousAttributes and siteId, such as {"object": {"total": [{"numeric": [">", 100]}]}}; an event that does not match is not sent. Conditions: values, prefix, suffix, equals-ignore-case, wildcard, numeric, anything-but, exists; $or beside fields. Numbers are exact decimals. At most 4,096 bytes as compact JSON, 12 levels, 100 conditions, and 8 asterisks in a wildcard.
 	Filter map[string]interface{} `json:"filter,omitempty"`
 
-	// Headers Headers that are sent with every attempt, such as Authorization: at most 10, with names of at most 64 characters and values of at most 1,024 in ASCII, 2,048 together. Not those that the service or HTTP itself sets: webhook-*, content-*, host, user-agent and such. The value **** keeps the one that is stored under the name.
+	// Headers Headers sent with every attempt, such as Authorization: at most 10, with names of at most 64 characters and ASCII values of at most 1,024, together at most 2,048. Headers that the service or HTTP sets are refused: webhook-*, content-*, host, user-agent and others. The value **** keeps the stored value.
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// Payload thin sends only id and updatedAt of the object, and an empty previousAttributes where there is one: read the rest from the API.
+	// Payload thin sends only id and updatedAt of the object, and an empty previousAttributes if there is one; read the rest from the API.
 	Payload *string `json:"payload,omitempty"`
 
-	// RetryCount Retries after a failed attempt. Holds from the next attempt on, also for events that wait.
+	// RetryCount Retries after a failed attempt. It applies from the next attempt, also to waiting events.
 	RetryCount *int64 `json:"retryCount,omitempty"`
 
-	// TimeoutSeconds The time that an attempt may take.
+	// TimeoutSeconds The timeout of an attempt.
 	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty"`
 }
 
 // DeveloperApplication defines model for DeveloperApplication.
 type DeveloperApplication struct {
-	// ClientID What it calls itself when it asks for a token.
+	// ClientID The id with which the application requests tokens.
 	ClientID string `json:"clientId"`
 
-	// ClientSecret In full only in the answer that creates or rotates it, afterwards masked: cs_****Jw3k.
+	// ClientSecret The whole secret only in the answer that creates or rotates it, then masked: cs_****Jw3k.
 	ClientSecret string `json:"clientSecret"`
 
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Description Free text. null when it has none.
+	// Description Free text. null if none.
 	Description *string `json:"description"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Name What people call it, 1 to 120 characters.
+	// Name The name, 1 to 120 characters.
 	Name string `json:"name"`
 
 	// OrganizationID The organization that it belongs to.
@@ -550,7 +550,7 @@ type DeveloperApplication struct {
 	// RateLimit Requests per 60 s over all keys and tokens of the application.
 	RateLimit int64 `json:"rateLimit"`
 
-	// RedirectURI Kept for the organization's own identity provider, which signs users in; this service redirects nobody. null when it has none.
+	// RedirectURI Stored for the organization's identity provider, which signs users in; this service does not redirect. null if none.
 	RedirectURI *string `json:"redirectUri"`
 
 	// Status ACTIVE or SUSPENDED; keys and tokens of a suspended application are refused.
@@ -562,33 +562,33 @@ type DeveloperApplication struct {
 	// UserID The user who created it.
 	UserID string `json:"userId"`
 
-	// Website The URL of its website. null when it has none.
+	// Website The URL of its website. null if none.
 	Website *string `json:"website"`
 }
 
 // DeveloperApplicationPage defines model for DeveloperApplicationPage.
 type DeveloperApplicationPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []DeveloperApplication `json:"data"`
 	Meta Meta                   `json:"meta"`
 }
 
 // EndpointAlert defines model for EndpointAlert.
 type EndpointAlert struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string            `json:"apiVersion"`
 	Data       EndpointAlertData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -599,7 +599,7 @@ type EndpointAlert struct {
 type EndpointAlertData struct {
 	Object WebhookEndpoint `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
@@ -608,19 +608,19 @@ type EndpointCircuit struct {
 	// ClosedAt When it closed. null when OPEN.
 	ClosedAt *time.Time `json:"closedAt"`
 
-	// NextProbeAt From when on one of the oldest held events is tried. A time that has passed stays while there is no probe: none is made while the endpoint is not ACTIVE, its application is suspended or the circuit holds no event. null when DRAINING.
+	// NextProbeAt When the next probe is due: one of the oldest held events is sent. A past time stays while no probe is made, because the endpoint is not ACTIVE, its application is suspended or the circuit holds no event. null while DRAINING.
 	NextProbeAt *time.Time `json:"nextProbeAt"`
 
 	// OpenedAt When it opened.
 	OpenedAt time.Time `json:"openedAt"`
 
-	// State OPEN: events are HELD with CIRCUIT_OPEN, but for probes. DRAINING: it closed, events are sent as they come and those that it held are sent beside them. An open enumeration.
+	// State OPEN: events are HELD with CIRCUIT_OPEN, and only probes are sent. DRAINING: the circuit has closed, and the events that it held are sent beside new ones. An open enumeration.
 	State string `json:"state"`
 }
 
 // ErrorDetail defines model for ErrorDetail.
 type ErrorDetail struct {
-	// Code Says what is wrong with it, for programs: required, unknown, wrong_type, invalid_format, out_of_range, not_allowed or duplicate.
+	// Code The fault, for programs: required, unknown, wrong_type, invalid_format, out_of_range, not_allowed or duplicate.
 	Code string `json:"code"`
 
 	// Field The parameter's name, or the path to the field in the body, such as items[2].name.
@@ -629,26 +629,26 @@ type ErrorDetail struct {
 	// In The part of the request: query, path, header or body.
 	In string `json:"in"`
 
-	// Message Says what it must be, for people.
+	// Message What the value must be, for people.
 	Message string `json:"message"`
 }
 
 // EventAlert defines model for EventAlert.
 type EventAlert struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string         `json:"apiVersion"`
 	Data       EventAlertData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -659,109 +659,109 @@ type EventAlert struct {
 type EventAlertData struct {
 	Object WebhookEvent `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // Health defines model for Health.
 type Health struct {
-	// Status ok, always: a service that is not answers an error or nothing.
+	// Status Always ok: a service in trouble answers an error or nothing.
 	Status string `json:"status"`
 }
 
 // Invoice defines model for Invoice.
 type Invoice struct {
-	// AmountDue What is still to be paid: total less amountPaid, never below 0 unless the sender says so.
+	// AmountDue The amount still due: total minus amountPaid, and at least 0 unless the sender gives a negative one.
 	AmountDue json.Number `json:"amountDue"`
 
-	// AmountPaid What was paid so far.
+	// AmountPaid The amount paid so far.
 	AmountPaid json.Number `json:"amountPaid"`
 
-	// BillingAddress Where the invoice goes. null when it is not known.
+	// BillingAddress The billing address. null if unknown.
 	BillingAddress *Address `json:"billingAddress"`
 
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Currency The currency of every amount of it, an ISO 4217 code.
+	// Currency The currency of all amounts, an ISO 4217 code.
 	Currency string `json:"currency"`
 
-	// CustomerEmail The customer's e-mail address when it was issued. null when it is not known.
+	// CustomerEmail The customer's e-mail address at the time of issue. null if unknown.
 	CustomerEmail *string `json:"customerEmail"`
 
-	// CustomerID The customer. null when it is not known.
+	// CustomerID The customer. null if unknown.
 	CustomerID *string `json:"customerId"`
 
-	// CustomerName The customer's name when it was issued. null when it is not known.
+	// CustomerName The customer's name at the time of issue. null if unknown.
 	CustomerName *string `json:"customerName"`
 
-	// CustomerTaxNumber The customer's VAT or tax number when it was issued. null when it is not known.
+	// CustomerTaxNumber The customer's VAT or tax number at the time of issue. null if unknown.
 	CustomerTaxNumber *string `json:"customerTaxNumber"`
 
 	// DiscountTotal The sum of all discounts.
 	DiscountTotal json.Number `json:"discountTotal"`
 
-	// DueAt When it is to be paid. null when no time is set.
+	// DueAt When payment is due. null if not set.
 	DueAt *time.Time `json:"dueAt"`
 
-	// ExternalRef What another system calls it. null when there is none.
+	// ExternalRef The id in another system. null if none.
 	ExternalRef *string `json:"externalRef"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// InvoiceNumber The number that people know it by. null for a draft.
+	// InvoiceNumber The invoice number. null for a draft.
 	InvoiceNumber *string `json:"invoiceNumber"`
 
-	// IsOverdue Whether dueAt has passed and something is due, at the time of the answer. Its change alone is no event and does not move updatedAt.
+	// IsOverdue Whether dueAt has passed and an amount is due, at the time of the answer. A change of this flag alone sends no event and leaves updatedAt as it is.
 	IsOverdue bool `json:"isOverdue"`
 
 	// IssuedAt When it was issued. null for a draft.
 	IssuedAt *time.Time `json:"issuedAt"`
 
-	// Lines What is billed, at most 1,000 positions.
+	// Lines The lines, at most 1,000.
 	Lines []InvoiceLine `json:"lines"`
 
-	// Metadata The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none.
+	// Metadata The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty if none.
 	Metadata map[string]interface{} `json:"metadata"`
 
-	// Notes Text for the customer. null when there is none.
+	// Notes Text for the customer. null if none.
 	Notes *string `json:"notes"`
 
-	// OrderID The order that it bills. null when there is none.
+	// OrderID The order that it bills. null if none.
 	OrderID *string `json:"orderId"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// PaidAt When it was paid in full. null before.
+	// PaidAt When it was paid in full. null until then.
 	PaidAt *time.Time `json:"paidAt"`
 
-	// PdfURL Where its PDF is. null when there is none.
+	// PdfURL The URL of the PDF. null if none.
 	PdfURL *string `json:"pdfUrl"`
 
-	// RelatedInvoiceID The invoice that a credit note corrects. null when there is none.
+	// RelatedInvoiceID The invoice that a credit note corrects. null if none.
 	RelatedInvoiceID *string `json:"relatedInvoiceId"`
 
-	// SentAt When it was sent to the customer. null before.
+	// SentAt When it was sent to the customer. null until then.
 	SentAt *time.Time `json:"sentAt"`
 
-	// SiteID The site of the sale. null when it is of no site.
+	// SiteID The site of the sale. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
 	// Status The state of the invoice; an open enumeration.
 	Status string `json:"status"`
 
-	// Subtotal The sum of the positions' subtotals, before discounts.
+	// Subtotal The sum of the lines' subtotals, before discounts.
 	Subtotal json.Number `json:"subtotal"`
 
-	// TaxLines The taxes over all positions, one entry for each tax.
+	// TaxLines The taxes of all lines, one entry for each tax.
 	TaxLines []TaxLine `json:"taxLines"`
 
 	// TaxTotal The sum of all taxes.
 	TaxTotal json.Number `json:"taxTotal"`
 
-	// Total What is billed altogether.
+	// Total The total billed, with taxes and discounts.
 	Total json.Number `json:"total"`
 
 	// Type Invoice or credit note; an open enumeration.
@@ -770,26 +770,26 @@ type Invoice struct {
 	// UpdatedAt When it was last changed; it rises with every change.
 	UpdatedAt time.Time `json:"updatedAt"`
 
-	// VoidedAt When it was voided. null when it was not.
+	// VoidedAt When it was voided. null if it was not.
 	VoidedAt *time.Time `json:"voidedAt"`
 }
 
 // InvoiceEvent defines model for InvoiceEvent.
 type InvoiceEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string           `json:"apiVersion"`
 	Data       InvoiceEventData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -800,62 +800,62 @@ type InvoiceEvent struct {
 type InvoiceEventData struct {
 	Object Invoice `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // InvoiceLine defines model for InvoiceLine.
 type InvoiceLine struct {
-	// Description What is billed.
+	// Description The text of the line.
 	Description string `json:"description"`
 
-	// DiscountAmount The discount on the whole position. null when there is none.
+	// DiscountAmount The discount on the whole line. null if none.
 	DiscountAmount *json.Number `json:"discountAmount"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// ProductID The product. null when it is none of the catalogue's.
+	// ProductID The product. null if it is not in the catalogue.
 	ProductID *string `json:"productId"`
 
-	// Quantity How much is billed, in units. Of a credit note it may be negative.
+	// Quantity The billed quantity, in units. It may be negative in a credit note.
 	Quantity json.Number `json:"quantity"`
 
-	// SKU The product's SKU when it was billed. null when it had none.
+	// SKU The product's SKU at the time of billing. null if none.
 	SKU *string `json:"sku"`
 
 	// Subtotal quantity times unitPrice, before the discount.
 	Subtotal json.Number `json:"subtotal"`
 
-	// TaxAmount The tax on the position.
+	// TaxAmount The tax on the line.
 	TaxAmount json.Number `json:"taxAmount"`
 
-	// TaxRate Percent: 20 is 20%, from 0 to 1,000. null when it is not known.
+	// TaxRate Percent: 20 is 20%, from 0 to 1,000. null if unknown.
 	TaxRate *json.Number `json:"taxRate"`
 
-	// Total What the position costs: the subtotal less the discount, and the tax.
+	// Total The total of the line: subtotal minus discount, plus tax.
 	Total json.Number `json:"total"`
 
 	// Unit The unit of the quantity; an open enumeration.
 	Unit string `json:"unit"`
 
-	// UnitPrice The price of one unit, without tax. Of a credit note it may be negative.
+	// UnitPrice The price of one unit, without tax. It may be negative in a credit note.
 	UnitPrice json.Number `json:"unitPrice"`
 }
 
 // InvoicePage defines model for InvoicePage.
 type InvoicePage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []Invoice `json:"data"`
 	Meta Meta      `json:"meta"`
 }
 
 // ItemQuantity defines model for ItemQuantity.
 type ItemQuantity struct {
-	// ItemID The item of the order. null when it is not known.
+	// ItemID The item of the order. null if unknown.
 	ItemID *string `json:"itemId"`
 
-	// Quantity How much of it, in units. null when it is not known.
+	// Quantity The quantity, in units. null if unknown.
 	Quantity *json.Number `json:"quantity"`
 }
 
@@ -867,16 +867,16 @@ type Me struct {
 	// KeyID The API key. null for a token.
 	KeyID *string `json:"keyId"`
 
-	// OrganizationID The organization that everything is read from.
+	// OrganizationID The organization of the credential.
 	OrganizationID string `json:"organizationId"`
 
 	// RateLimit Requests per 60 s.
 	RateLimit int64 `json:"rateLimit"`
 
-	// Scopes What the credential may do, in the order of their names.
+	// Scopes The scopes of the credential, sorted by name.
 	Scopes []string `json:"scopes"`
 
-	// SiteIDs The sites that it is limited to, at most 100. null when it is not limited.
+	// SiteIDs The sites that the credential is limited to, at most 100. null if not limited.
 	SiteIDs []string `json:"siteIds"`
 
 	// UserID The user. null for an application.
@@ -885,34 +885,34 @@ type Me struct {
 
 // Meta defines model for Meta.
 type Meta struct {
-	// Limit How many entries a page has at most.
+	// Limit The number of entries on a full page.
 	Limit int64 `json:"limit"`
 
 	// Page The page, counted from 1. 1 in a walk by id.
 	Page int64 `json:"page"`
 
-	// Total How many entries all pages have, exactly.
+	// Total The exact number of entries on all pages.
 	Total int64 `json:"total"`
 
-	// TotalPages How many pages there are; 0 when there is no entry.
+	// TotalPages The number of pages; 0 if there is no entry.
 	TotalPages int64 `json:"totalPages"`
 }
 
 // Order defines model for Order.
 type Order struct {
-	// BalanceDue What is still to be paid: total less paidTotal, never below 0.
+	// BalanceDue The amount still due: total minus paidTotal, at least 0.
 	BalanceDue json.Number `json:"balanceDue"`
 
-	// BillingAddress Where the invoice goes. null when it is not known.
+	// BillingAddress The billing address. null if unknown.
 	BillingAddress *Address `json:"billingAddress"`
 
-	// CancelReason Why it was cancelled. null when it was not, or no reason is known.
+	// CancelReason The reason of the cancellation. null if it was not cancelled or no reason is known.
 	CancelReason *string `json:"cancelReason"`
 
-	// CancelledAt When it was cancelled. null when it was not.
+	// CancelledAt When it was cancelled. null if it was not.
 	CancelledAt *time.Time `json:"cancelledAt"`
 
-	// CompletedAt When it was completed. null before.
+	// CompletedAt When it was completed. null until then.
 	CompletedAt *time.Time `json:"completedAt"`
 
 	// CouponCodes The coupons that were applied.
@@ -921,58 +921,58 @@ type Order struct {
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Currency The currency of every amount of it, an ISO 4217 code.
+	// Currency The currency of all amounts, an ISO 4217 code.
 	Currency string `json:"currency"`
 
-	// CustomerEmail The customer's e-mail address when it was placed. null when it is not known.
+	// CustomerEmail The customer's e-mail address at the time of the order. null if unknown.
 	CustomerEmail *string `json:"customerEmail"`
 
 	// CustomerID The customer. null for a guest.
 	CustomerID *string `json:"customerId"`
 
-	// CustomerName The customer's name when it was placed. null when it is not known.
+	// CustomerName The customer's name at the time of the order. null if unknown.
 	CustomerName *string `json:"customerName"`
 
 	// DiscountTotal The sum of all discounts.
 	DiscountTotal json.Number `json:"discountTotal"`
 
-	// ExternalRef What another system calls it. null when there is none.
+	// ExternalRef The id in another system. null if none.
 	ExternalRef *string `json:"externalRef"`
 
-	// FulfilledAt When all of it was fulfilled. null before.
+	// FulfilledAt When everything was fulfilled. null until then.
 	FulfilledAt *time.Time `json:"fulfilledAt"`
 
-	// FulfillmentStatus The state of its goods; an open enumeration.
+	// FulfillmentStatus The state of the shipments; an open enumeration.
 	FulfillmentStatus string `json:"fulfillmentStatus"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Items What was ordered, at most 1,000 positions.
+	// Items The ordered items, at most 1,000.
 	Items []OrderItem `json:"items"`
 
-	// Metadata The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none.
+	// Metadata The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty if none.
 	Metadata map[string]interface{} `json:"metadata"`
 
 	// Notes The organization's notes. null when there are none.
 	Notes *string `json:"notes"`
 
-	// OrderNumber The number that people know it by.
+	// OrderNumber The order number.
 	OrderNumber string `json:"orderNumber"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// PaidAt When it was paid in full. null before.
+	// PaidAt When it was paid in full. null until then.
 	PaidAt *time.Time `json:"paidAt"`
 
-	// PaidTotal What was paid so far.
+	// PaidTotal The amount paid so far.
 	PaidTotal json.Number `json:"paidTotal"`
 
-	// PaymentStatus The state of its money; an open enumeration.
+	// PaymentStatus The state of the payments; an open enumeration.
 	PaymentStatus string `json:"paymentStatus"`
 
-	// Payments Its payments, those included that have not come yet.
+	// Payments The payments, pending ones included.
 	Payments []Payment `json:"payments"`
 
 	// PlacedAt When the customer placed it.
@@ -981,43 +981,43 @@ type Order struct {
 	// PricesIncludeTax Whether unitPrice and the subtotals include tax.
 	PricesIncludeTax bool `json:"pricesIncludeTax"`
 
-	// RefundedTotal What was given back so far.
+	// RefundedTotal The amount refunded so far.
 	RefundedTotal json.Number `json:"refundedTotal"`
 
-	// Refunds Money that was given back.
+	// Refunds The refunds.
 	Refunds []Refund `json:"refunds"`
 
-	// Shipments Its parcels.
+	// Shipments The shipments.
 	Shipments []Shipment `json:"shipments"`
 
-	// ShippingAddress Where the goods go. null when nothing is shipped or it is not known.
+	// ShippingAddress The shipping address. null if nothing is shipped or it is unknown.
 	ShippingAddress *Address `json:"shippingAddress"`
 
-	// ShippingTotal What shipping costs.
+	// ShippingTotal The price of shipping.
 	ShippingTotal json.Number `json:"shippingTotal"`
 
-	// SiteID The site at which it was placed. null when it is of no site.
+	// SiteID The site of the order. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Source Where it came from; an open enumeration.
+	// Source The sales channel; an open enumeration.
 	Source string `json:"source"`
 
 	// Status The state of the order as a whole; an open enumeration.
 	Status string `json:"status"`
 
-	// Subtotal The sum of the positions' subtotals, before discounts.
+	// Subtotal The sum of the lines' subtotals, before discounts.
 	Subtotal json.Number `json:"subtotal"`
 
 	// Tags The organization's own keywords, at most 250 of at most 255 characters.
 	Tags []string `json:"tags"`
 
-	// TaxLines The taxes over all positions, one entry for each tax.
+	// TaxLines The taxes of all lines, one entry for each tax.
 	TaxLines []TaxLine `json:"taxLines"`
 
 	// TaxTotal The sum of all taxes.
 	TaxTotal json.Number `json:"taxTotal"`
 
-	// Total What the customer owes altogether.
+	// Total The total of the order, with shipping, taxes and discounts.
 	Total json.Number `json:"total"`
 
 	// UpdatedAt When it was last changed; it rises with every change.
@@ -1026,20 +1026,20 @@ type Order struct {
 
 // OrderEvent defines model for OrderEvent.
 type OrderEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string         `json:"apiVersion"`
 	Data       OrderEventData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1050,49 +1050,49 @@ type OrderEvent struct {
 type OrderEventData struct {
 	Object Order `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // OrderItem defines model for OrderItem.
 type OrderItem struct {
-	// Attributes The organization's own fields, of any name and type. Empty when it has none.
+	// Attributes The organization's own fields, of any name and type. Empty if none.
 	Attributes map[string]interface{} `json:"attributes"`
 
-	// DiscountAmount The discount on the whole position. null when there is none.
+	// DiscountAmount The discount on the whole line. null if none.
 	DiscountAmount *json.Number `json:"discountAmount"`
 
-	// FulfilledQuantity How much of it was fulfilled, in units. null when it is not known.
+	// FulfilledQuantity The fulfilled quantity, in units. null if unknown.
 	FulfilledQuantity *json.Number `json:"fulfilledQuantity"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Name The product's name when it was ordered.
+	// Name The product's name at the time of the order.
 	Name string `json:"name"`
 
-	// ProductID The product. null when it is none of the catalogue's.
+	// ProductID The product. null if it is not in the catalogue.
 	ProductID *string `json:"productId"`
 
-	// Quantity How much was ordered, in units.
+	// Quantity The ordered quantity, in units.
 	Quantity json.Number `json:"quantity"`
 
-	// RefundedQuantity How much of it was given back, in units. null when it is not known.
+	// RefundedQuantity The refunded quantity, in units. null if unknown.
 	RefundedQuantity *json.Number `json:"refundedQuantity"`
 
-	// SKU The product's SKU when it was ordered. null when it had none.
+	// SKU The product's SKU at the time of the order. null if none.
 	SKU *string `json:"sku"`
 
 	// Subtotal quantity times unitPrice, before the discount.
 	Subtotal json.Number `json:"subtotal"`
 
-	// TaxAmount The tax on the position.
+	// TaxAmount The tax on the line.
 	TaxAmount json.Number `json:"taxAmount"`
 
-	// TaxRate Percent: 20 is 20%, from 0 to 1,000. null when it is not known.
+	// TaxRate Percent: 20 is 20%, from 0 to 1,000. null if unknown.
 	TaxRate *json.Number `json:"taxRate"`
 
-	// Total What the position costs: the subtotal less the discount, and the tax unless prices include it.
+	// Total The total of the item: subtotal minus discount, plus tax unless prices include tax.
 	Total json.Number `json:"total"`
 
 	// Unit The unit of the quantity; an open enumeration.
@@ -1104,32 +1104,32 @@ type OrderItem struct {
 
 // OrderPage defines model for OrderPage.
 type OrderPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []Order `json:"data"`
 	Meta Meta    `json:"meta"`
 }
 
 // Payment defines model for Payment.
 type Payment struct {
-	// Amount How much is paid. null when it is not known.
+	// Amount The amount. null if unknown.
 	Amount *json.Number `json:"amount"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Method How it is paid, such as card. null when it is not known.
+	// Method The payment method, such as card. null if unknown.
 	Method *string `json:"method"`
 
-	// PaidAt When the money came. null before.
+	// PaidAt When the payment was received. null until then.
 	PaidAt *time.Time `json:"paidAt"`
 
-	// Provider Who handles it. null when it is not known.
+	// Provider The payment provider. null if unknown.
 	Provider *string `json:"provider"`
 
-	// Reference What the provider calls it. null when there is none.
+	// Reference The provider's reference. null if none.
 	Reference *string `json:"reference"`
 
-	// Status The provider's own state. null when it is not known.
+	// Status The provider's status. null if unknown.
 	Status *string `json:"status"`
 }
 
@@ -1144,10 +1144,10 @@ type PostRecordsDto struct {
 
 // PostedRecord defines model for PostedRecord.
 type PostedRecord struct {
-	// Kind What the record is: product, category, order, customer or invoice.
+	// Kind The kind of the record: product, category, order, customer or invoice.
 	Kind string `json:"kind"`
 
-	// Op put replaces the whole record: an absent field takes its default. delete removes it; its record needs no more than its id.
+	// Op put replaces the whole record: an absent field takes its default. delete removes it and needs only the id.
 	Op string `json:"op"`
 
 	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored.
@@ -1156,10 +1156,10 @@ type PostedRecord struct {
 	// Silent Store and list the record without an event.
 	Silent *bool `json:"silent,omitempty"`
 
-	// SiteIDs The sites that show a product, of no other kind. Empty or null: every site. Absent: the sites stay as they are.
+	// SiteIDs The sites that show the product; only for products. Empty or null: every site. Absent: the sites stay as they are.
 	SiteIDs []string `json:"siteIds,omitempty"`
 
-	// Version A number that rises with each change of the record, such as a row version. A lower one than the stored changes nothing. Absent: the last to arrive wins.
+	// Version A number that increases with each change of the record, such as a row version. A number lower than the stored one changes nothing. Absent: the last message wins.
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -1168,94 +1168,94 @@ type PreviewedEvent struct {
 	// EventID The event.
 	EventID string `json:"eventId"`
 
-	// ObjectID The object that it is about. null when it has none.
+	// ObjectID The id of the object. null if none.
 	ObjectID *string `json:"objectId"`
 
-	// Passes Whether the endpoint would get it.
+	// Passes Whether the endpoint would receive the event.
 	Passes bool `json:"passes"`
 
-	// Reason Why not: the first field of the filter that does not match, or that none of the changed fields has changed. null when it passes.
+	// Reason The reason: the first field of the filter that does not match, or that no changed field is selected. null if it passes.
 	Reason *string `json:"reason"`
 
 	// Timestamp When the change was stored.
 	Timestamp time.Time `json:"timestamp"`
 
-	// Type Its type.
+	// Type The type.
 	Type string `json:"type"`
 }
 
 // Product defines model for Product.
 type Product struct {
-	// Attributes The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none.
+	// Attributes The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty if none.
 	Attributes map[string]interface{} `json:"attributes"`
 
-	// Barcode The GTIN or another code, as text. null when it has none.
+	// Barcode The GTIN or another code, as text. null if none.
 	Barcode *string `json:"barcode"`
 
-	// BrandID The brand. null when it has none.
+	// BrandID The brand. null if none.
 	BrandID *string `json:"brandId"`
 
-	// CategoryID The category. null when it is in none; the category itself may arrive later.
+	// CategoryID The category, which may arrive later. null if none.
 	CategoryID *string `json:"categoryId"`
 
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Description Free text. null when it has none.
+	// Description Free text. null if none.
 	Description *string `json:"description"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Images URLs of its images, at most 100, the main one first. Empty when it has none.
+	// Images URLs of its images, at most 100, the main one first. Empty if none.
 	Images []string `json:"images"`
 
 	// IsActive Whether it is on sale.
 	IsActive bool `json:"isActive"`
 
-	// IsPerishable Whether it spoils.
+	// IsPerishable Whether the product is perishable.
 	IsPerishable bool `json:"isPerishable"`
 
-	// MaxStockLevel The stock, in units, that should not be exceeded. null when there is no such bound.
+	// MaxStockLevel Maximum stock, in units. null if none.
 	MaxStockLevel *json.Number `json:"maxStockLevel"`
 
-	// MinStockLevel The stock, in units, that should not be gone below. null when there is no such bound.
+	// MinStockLevel Minimum stock, in units. null if none.
 	MinStockLevel *json.Number `json:"minStockLevel"`
 
-	// Name The name that shops show.
+	// Name The name shown in shops.
 	Name string `json:"name"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// PurchasePrice What one unit costs the organization, in the organization's own currency. null when it is not known.
+	// PurchasePrice The cost of one unit, in the organization's own currency. null if unknown.
 	PurchasePrice *json.Number `json:"purchasePrice"`
 
-	// ReorderPoint The stock, in units, at which it is to be ordered again. null when there is no such point.
+	// ReorderPoint The stock, in units, at which to reorder. null if none.
 	ReorderPoint *json.Number `json:"reorderPoint"`
 
-	// SellingPrice What one unit sells for, in the organization's own currency. null when it has no price; 0 is free.
+	// SellingPrice The selling price of one unit, in the organization's own currency. null if it has no price; 0 is free.
 	SellingPrice *json.Number `json:"sellingPrice"`
 
-	// ShelfLifeDays How many days it keeps. null when it is not known.
+	// ShelfLifeDays The shelf life in days. null if unknown.
 	ShelfLifeDays *json.Number `json:"shelfLifeDays"`
 
-	// SKU The stock keeping unit, the sender's own article code. null when it has none.
+	// SKU The stock keeping unit, the sender's article code. null if none.
 	SKU *string `json:"sku"`
 
 	// Tags The organization's own keywords, at most 250 of at most 255 characters.
 	Tags []string `json:"tags"`
 
-	// TaxRate Percent: 20 is 20%, from 0 to 1,000. null when it is not known.
+	// TaxRate Percent: 20 is 20%, from 0 to 1,000. null if unknown.
 	TaxRate *json.Number `json:"taxRate"`
 
 	// TrackInventory Whether its stock is tracked.
 	TrackInventory bool `json:"trackInventory"`
 
-	// Type The nature of the product; an open enumeration.
+	// Type The type of the product; an open enumeration.
 	Type string `json:"type"`
 
-	// Unit The unit in which quantities of it are counted; an open enumeration.
+	// Unit The unit of its quantities; an open enumeration.
 	Unit string `json:"unit"`
 
 	// UpdatedAt When it was last changed; it rises with every change.
@@ -1264,20 +1264,20 @@ type Product struct {
 
 // ProductEvent defines model for ProductEvent.
 type ProductEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string           `json:"apiVersion"`
 	Data       ProductEventData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1288,20 +1288,20 @@ type ProductEvent struct {
 type ProductEventData struct {
 	Object Product `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // ProductPage defines model for ProductPage.
 type ProductPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []Product `json:"data"`
 	Meta Meta      `json:"meta"`
 }
 
 // Receipt defines model for Receipt.
 type Receipt struct {
-	// AcceptedCount Those that were applied, or changed nothing: what is stored is the same or newer. 0 while it is PENDING.
+	// AcceptedCount The number of records that were applied, or changed nothing because the stored record is the same or newer. 0 while PENDING.
 	AcceptedCount int64 `json:"acceptedCount"`
 
 	// CompletedAt When it was completed. null while it is PENDING.
@@ -1310,65 +1310,65 @@ type Receipt struct {
 	// CreatedAt When the records were posted, or their message was sent.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// ExpiresAt Until when it can be read: 7 days after they were posted, or after the message was worked on.
+	// ExpiresAt When the receipt expires: 7 days after the records were posted, or after the message was processed.
 	ExpiresAt time.Time `json:"expiresAt"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// RecordCount The records of the request or message; 1 of a message that could not be divided into records.
+	// RecordCount The number of records in the request or message; 1 for a message that could not be parsed.
 	RecordCount int64 `json:"recordCount"`
 
-	// Refusals Why records were refused, in their order; of the first 100 of them; in the list of receipts of the first only.
+	// Refusals The reasons of the first 100 refused records, in their order; in the list of receipts only the first.
 	Refusals []Refusal `json:"refusals"`
 
-	// RefusedCount Those that were refused. 0 while it is PENDING.
+	// RefusedCount The number of refused records. 0 while PENDING.
 	RefusedCount int64 `json:"refusedCount"`
 
-	// Source How the records came. POSTED: in a request. QUEUE: in a message to the service's queue, of which there is a receipt only if a record was refused. An open enumeration.
+	// Source How the records arrived. POSTED: in a request. QUEUE: in a message to the service's queue, which has a receipt only if a record was refused. An open enumeration.
 	Source string `json:"source"`
 
-	// Status PENDING: the records wait, for seconds as a rule. COMPLETED: each was applied or refused.
+	// Status PENDING: the records wait, usually for seconds. COMPLETED: each was applied or refused.
 	Status string `json:"status"`
 }
 
 // Receipts defines model for Receipts.
 type Receipts struct {
-	// Data The receipts, the latest first, each with the first of its refusals only.
+	// Data The receipts, the latest first, each with only its first refusal.
 	Data []Receipt    `json:"data"`
 	Meta ReceiptsMeta `json:"meta"`
 }
 
 // ReceiptsMeta defines model for ReceiptsMeta.
 type ReceiptsMeta struct {
-	// Next The id to send as before for older ones; also where data holds fewer than limit. null at the end.
+	// Next The id to send as before for older entries, also if data has fewer than limit. null at the end.
 	Next *string `json:"next"`
 }
 
 // RecoverDto defines model for RecoverDto.
 type RecoverDto struct {
-	// Since When the first of the events was created; not after until. Absent: that of the oldest event that the history shows.
+	// Since The creation time of the first event to send, not after until. Absent: that of the oldest event in the history.
 	Since *time.Time `json:"since,omitempty"`
 
-	// Until The end of that time, which does not belong to it. Absent: now.
+	// Until The end of the span, exclusive. Absent: now.
 	Until *time.Time `json:"until,omitempty"`
 }
 
 // Refund defines model for Refund.
 type Refund struct {
-	// Amount How much was given back. null when it is not known.
+	// Amount The refunded amount. null if unknown.
 	Amount *json.Number `json:"amount"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Items What it was given back for. Empty when it is for the order as a whole.
+	// Items The refunded items. Empty if the refund is for the whole order.
 	Items []ItemQuantity `json:"items"`
 
-	// Reason Why. null when it is not known.
+	// Reason The reason. null if unknown.
 	Reason *string `json:"reason"`
 
-	// RefundedAt When the money was given back. null before.
+	// RefundedAt When the money was refunded. null until then.
 	RefundedAt *time.Time `json:"refundedAt"`
 }
 
@@ -1377,19 +1377,19 @@ type Refusal struct {
 	// Code The reason, for programs, such as validation_failed or version_conflict.
 	Code string `json:"code"`
 
-	// Field The path to the field in the body of the request or message, such as records[3].record.items[2].quantity. Empty where no field is to blame.
+	// Field The path to the field in the body of the request or message, such as records[3].record.items[2].quantity. Empty if the fault is not in a field.
 	Field string `json:"field"`
 
-	// Kind The record's kind: product, category, order, customer or invoice. null where it tells none of them.
+	// Kind The record's kind: product, category, order, customer or invoice. null if it names none of them.
 	Kind *string `json:"kind"`
 
-	// Message How to mend the record, for people.
+	// Message How to correct the record, for people.
 	Message string `json:"message"`
 
-	// Position The record's in the request or message, from 0.
+	// Position The position of the record in the request or message, from 0.
 	Position int64 `json:"position"`
 
-	// RecordID The record's id. null where it tells none.
+	// RecordID The record's id. null if the record has none.
 	RecordID *string `json:"recordId"`
 }
 
@@ -1401,31 +1401,31 @@ type SendTestDto struct {
 
 // SetAlertsDto defines model for SetAlertsDto.
 type SetAlertsDto struct {
-	// URL Where the application's alerts are sent, by https, as for the url of an endpoint.
+	// URL The URL that receives the application's alerts, by https. The rules for the URL of an endpoint apply.
 	URL string `json:"url"`
 }
 
 // Shipment defines model for Shipment.
 type Shipment struct {
-	// Carrier Who carries it. null when it is not known.
+	// Carrier The carrier. null if unknown.
 	Carrier *string `json:"carrier"`
 
-	// DeliveredAt When it arrived. null before.
+	// DeliveredAt When it was delivered. null until then.
 	DeliveredAt *time.Time `json:"deliveredAt"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// Items What is in it.
+	// Items The items in the shipment.
 	Items []ItemQuantity `json:"items"`
 
-	// ShippedAt When it was handed to the carrier. null before.
+	// ShippedAt When it was handed to the carrier. null until then.
 	ShippedAt *time.Time `json:"shippedAt"`
 
-	// TrackingNumber The carrier's number. null when there is none.
+	// TrackingNumber The tracking number. null if none.
 	TrackingNumber *string `json:"trackingNumber"`
 
-	// TrackingURL Where the carrier shows its way. null when there is none.
+	// TrackingURL The carrier's tracking page. null if none.
 	TrackingURL *string `json:"trackingUrl"`
 }
 
@@ -1434,40 +1434,40 @@ type StatsPoint struct {
 	// At The start of the interval.
 	At time.Time `json:"at"`
 
-	// FailureCount Attempts that were not.
+	// FailureCount Failed attempts.
 	FailureCount int64 `json:"failureCount"`
 
-	// FilteredCount Events that it did not get by the filter or the changed fields of its delivery settings. They show within two minutes as a rule; those of an instance of the service that ended before it wrote them are missing, and an event that was dispatched twice counts twice.
+	// FilteredCount Events that the filter or the changed fields of the delivery settings kept from the endpoint. The number usually lags by two minutes. It lacks events of an instance that ended before it wrote them, and counts an event twice that was dispatched twice.
 	FilteredCount int64 `json:"filteredCount"`
 
-	// P50Ms The time that half of the attempts, successes and failures, took at most: milliseconds, exact to 10%. null when there was none.
+	// P50Ms The median duration of attempts, successes and failures: milliseconds, exact to 10%. null if there was none.
 	P50Ms *int64 `json:"p50Ms"`
 
-	// P95Ms The time that 95% of them took at most.
+	// P95Ms The 95th percentile, in milliseconds.
 	P95Ms *int64 `json:"p95Ms"`
 
-	// SuccessCount Attempts that were answered 2xx.
+	// SuccessCount Attempts answered 2xx.
 	SuccessCount int64 `json:"successCount"`
 }
 
 // TaxLine defines model for TaxLine.
 type TaxLine struct {
-	// Name What the tax is called. null when it has no name.
+	// Name The name of the tax. null if none.
 	Name *string `json:"name"`
 
-	// TaxAmount The tax on it. null when it is not known.
+	// TaxAmount The tax on the item. null if unknown.
 	TaxAmount *json.Number `json:"taxAmount"`
 
-	// TaxRate Percent: 20 is 20%. null when it is not known.
+	// TaxRate Percent: 20 is 20%. null if unknown.
 	TaxRate *json.Number `json:"taxRate"`
 
-	// TaxableAmount The amount that is taxed. null when it is not known.
+	// TaxableAmount The taxable amount. null if unknown.
 	TaxableAmount *json.Number `json:"taxableAmount"`
 }
 
 // TokenScopesDto defines model for TokenScopesDto.
 type TokenScopesDto struct {
-	// Scopes The most that a token of the application may do: categories:read, customers:read, invoices:read, orders:read, products:read, records:write, webhooks:read, webhooks:write.
+	// Scopes The scopes that tokens of the application may have: categories:read, customers:read, invoices:read, orders:read, products:read, records:write, webhooks:read, webhooks:write.
 	Scopes []string `json:"scopes"`
 }
 
@@ -1476,19 +1476,19 @@ type TracedEndpoint struct {
 	// ApplicationID The application of the endpoint.
 	ApplicationID string `json:"applicationId"`
 
-	// Deleted Whether the endpoint was deleted since.
+	// Deleted Whether the endpoint has been deleted.
 	Deleted bool `json:"deleted"`
 
 	// EndpointID The endpoint.
 	EndpointID string `json:"endpointId"`
 
-	// Entry The entry of the history with its attempts, as lists show it. null when there is none.
+	// Entry The entry of the history with its attempts, as in lists. null if none.
 	Entry *WebhookEvent `json:"entry"`
 
-	// Outcome The status of the entry, or why there is none, by the endpoint's configuration as it is now. CREATED_LATER: the endpoint was created after the event. NOT_SUBSCRIBED: it does not subscribe to the type. FILTERED: its delivery settings keep the event out. CHANGED_SINCE: it takes the event now and did not then, or the entry is so new that it is not listed yet. An open enumeration.
+	// Outcome The status of the entry, or the reason why there is none, by the endpoint's current configuration. CREATED_LATER: the endpoint was created after the event. NOT_SUBSCRIBED: it does not subscribe to the type. FILTERED: its delivery settings exclude the event. CHANGED_SINCE: it would receive the event now and did not then, or the entry is not listed yet. An open enumeration.
 	Outcome string `json:"outcome"`
 
-	// Reason What of the delivery settings keeps a FILTERED event out; null for other outcomes.
+	// Reason The delivery setting that excludes a FILTERED event. null for other outcomes.
 	Reason *string `json:"reason"`
 }
 
@@ -1497,13 +1497,13 @@ type TracedEvent struct {
 	// CreatedAt When the event was stored for its endpoints.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Endpoints Those that have an entry of it, and the other present ones that the caller sees; of an alert only the other ones of its application.
+	// Endpoints The endpoints that have an entry of the event, and the other endpoints that the caller sees; for an alert only those of its application.
 	Endpoints []TracedEndpoint `json:"endpoints"`
 
 	// EventID The webhook-id of every attempt.
 	EventID string `json:"eventId"`
 
-	// StoredAt When the change was stored. null when the payload is no longer kept.
+	// StoredAt When the change was stored. null once the payload has expired.
 	StoredAt *time.Time `json:"storedAt"`
 
 	// Type A type of the catalogue; an open enumeration.
@@ -1512,16 +1512,16 @@ type TracedEvent struct {
 
 // TracedRecord defines model for TracedRecord.
 type TracedRecord struct {
-	// Deleted Whether the last change was its deletion.
+	// Deleted Whether the last change was the deletion.
 	Deleted bool `json:"deleted"`
 
 	// Kind An open enumeration.
 	Kind string `json:"kind"`
 
-	// NoEvents Why no event of the last change is shown. SILENT: the sender asked for none. RECENT: it was stored less than a minute ago, its events may be on their way. EXPIRED: it is older than the history. NOT_SUBSCRIBED: no endpoint that the caller sees wanted an event of it, or nothing that events tell has changed; of an event that nobody wants nothing is kept. null: some event of it is shown. An open enumeration.
+	// NoEvents The reason why no event of the last change is shown. SILENT: the sender asked for none. RECENT: the change is less than a minute old, and its events may be on their way. EXPIRED: the change is older than the history. NOT_SUBSCRIBED: no endpoint that the caller sees subscribes to an event of it, or no field that events show has changed. null: an event of it is shown. An open enumeration.
 	NoEvents *string `json:"noEvents"`
 
-	// UpdatedAt When its last change was stored; of a deleted record, its deletion.
+	// UpdatedAt When the last change was stored; for a deleted record, the deletion.
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
@@ -1530,7 +1530,7 @@ type UpdateApplicationDto struct {
 	// Description null clears it.
 	Description *string `json:"description,omitempty"`
 
-	// Name What people call it.
+	// Name The name.
 	Name *string `json:"name,omitempty"`
 
 	// RedirectURI null clears it.
@@ -1545,19 +1545,19 @@ type UpdateWebhookEndpointDto struct {
 	// Description null clears it.
 	Description *string `json:"description,omitempty"`
 
-	// Events As on creation. Events that wait already are still sent.
+	// Events As on creation. Events that are waiting are still sent.
 	Events []string `json:"events,omitempty"`
 
-	// Status ACTIVE or PAUSED; DISABLED only while it is.
+	// Status ACTIVE or PAUSED. DISABLED is accepted only while the endpoint is disabled.
 	Status *string `json:"status,omitempty"`
 
-	// URL As on creation. Events that wait go to the new one; an open circuit is probed at once.
+	// URL As on creation. Waiting events are sent to the new URL, and an open circuit is probed at once.
 	URL *string `json:"url,omitempty"`
 }
 
 // UsageDay defines model for UsageDay.
 type UsageDay struct {
-	// ClientErrors Of these, those answered 4xx, but for 429.
+	// ClientErrors Requests answered 4xx, without 429.
 	ClientErrors int64 `json:"clientErrors"`
 
 	// Date The day, in UTC.
@@ -1566,13 +1566,13 @@ type UsageDay struct {
 	// Delivered Events that became DELIVERED on the day, also by redelivery.
 	Delivered int64 `json:"delivered"`
 
-	// Events Events for the application's endpoints whose first attempt was made on the day; one for several endpoints counts for each.
+	// Events Events first attempted on the day, over all endpoints of the application. An event for several endpoints counts for each.
 	Events int64 `json:"events"`
 
 	// Failed Events that became FAILED on the day.
 	Failed int64 `json:"failed"`
 
-	// RateLimited Of these, those answered 429.
+	// RateLimited Requests answered 429.
 	RateLimited int64 `json:"rateLimited"`
 
 	// Requests Requests with an accepted credential of the application, refused ones included.
@@ -1581,10 +1581,10 @@ type UsageDay struct {
 
 // WebhookData defines model for WebhookData.
 type WebhookData struct {
-	// Object What GET answers for the object at the time of the event; on a deletion the last one known.
+	// Object The object as GET answered it at the time of the event; for a deletion, its last state.
 	Object map[string]interface{} `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
@@ -1593,22 +1593,22 @@ type WebhookDeliveryPreview struct {
 	// Data The events, the latest first, at most 100.
 	Data []PreviewedEvent `json:"data"`
 
-	// PassedCount How many of the events pass.
+	// PassedCount The number of events that pass.
 	PassedCount int64 `json:"passedCount"`
 }
 
 // WebhookDeliverySettings defines model for WebhookDeliverySettings.
 type WebhookDeliverySettings struct {
-	// Changed The fields of which one must have changed. null: any change will do.
+	// Changed The fields of which one must have changed. null: any field.
 	Changed []string `json:"changed"`
 
-	// Fields The fields of the object that are sent, beside id. null: all.
+	// Fields The fields of the object to send, besides id. null: all.
 	Fields []string `json:"fields"`
 
-	// Filter The event pattern that events must match. null: every event is sent.
+	// Filter The pattern that events must match. null: every event is sent.
 	Filter map[string]interface{} `json:"filter"`
 
-	// Headers The headers that are sent with every attempt, each with **** in the place of its value.
+	// Headers The headers sent with every attempt; each value is shown as ****.
 	Headers map[string]string `json:"headers"`
 
 	// Payload How much of the object is sent.
@@ -1617,7 +1617,7 @@ type WebhookDeliverySettings struct {
 	// RetryCount Retries after a failed attempt.
 	RetryCount int64 `json:"retryCount"`
 
-	// TimeoutSeconds The time that an attempt may take.
+	// TimeoutSeconds The timeout of an attempt.
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
 }
 
@@ -1629,65 +1629,65 @@ type WebhookEndpoint struct {
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Description Free text. null when it has none.
+	// Description Free text. null if none.
 	Description *string `json:"description"`
 
-	// FailureCount Attempts that were not, since it was created.
+	// FailureCount Failed attempts since the endpoint was created.
 	FailureCount int64 `json:"failureCount"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// LastFailureAt When an attempt last failed. null before the first.
+	// LastFailureAt The time of the last failed attempt. null before the first.
 	LastFailureAt *time.Time `json:"lastFailureAt"`
 
-	// LastFailureReason Why it failed then; stays after a success. null before the first failure.
+	// LastFailureReason The error of the last failure, also after a success. null before the first failure.
 	LastFailureReason *string `json:"lastFailureReason"`
 
-	// LastSuccessAt When an attempt was last answered 2xx. null before the first.
+	// LastSuccessAt The time of the last attempt answered 2xx. null before the first.
 	LastSuccessAt *time.Time `json:"lastSuccessAt"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// RetryCount How often a failed event is retried, 0 to 10. Set when it was created, and by its delivery settings.
+	// RetryCount The number of retries of a failed event, 0 to 10. It is set at creation and by the delivery settings.
 	RetryCount int64 `json:"retryCount"`
 
-	// Secret The key of its signatures: in full only in the answer that makes it, afterwards masked: whsec_****Jw3k.
+	// Secret The signing secret: whole only in the answer that creates it, then masked: whsec_****Jw3k.
 	Secret string `json:"secret"`
 
-	// Status PAUSED is its owner's doing, DISABLED the service's; either way its events are held. An open enumeration.
+	// Status PAUSED by the owner, DISABLED by the service; events are held in both. An open enumeration.
 	Status string `json:"status"`
 
-	// SubscribedEvents The types that it gets: types of the catalogue, <resource>.* or *.
+	// SubscribedEvents The subscribed types: types of the catalogue, <resource>.* or *.
 	SubscribedEvents []string `json:"subscribedEvents"`
 
-	// SuccessCount Attempts that were answered 2xx, since it was created.
+	// SuccessCount Attempts answered 2xx since the endpoint was created.
 	SuccessCount int64 `json:"successCount"`
 
-	// TimeoutSeconds How many seconds an attempt may take, 1 to 30. Set as retryCount.
+	// TimeoutSeconds The timeout of an attempt in seconds, 1 to 30. It is set like retryCount.
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
 
-	// UpdatedAt When its settings were last changed; deliveries do not move it.
+	// UpdatedAt When the settings were last changed. Deliveries leave it as it is.
 	UpdatedAt time.Time `json:"updatedAt"`
 
-	// URL Where events are sent.
+	// URL The URL that receives the events.
 	URL string `json:"url"`
 }
 
 // WebhookEndpointPage defines model for WebhookEndpointPage.
 type WebhookEndpointPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []WebhookEndpoint `json:"data"`
 	Meta Meta              `json:"meta"`
 }
 
 // WebhookEndpointStats defines model for WebhookEndpointStats.
 type WebhookEndpointStats struct {
-	// Circuit The endpoint's circuit as it is now, whatever the span. null while it holds nothing back and nothing that it held is left to be sent.
+	// Circuit The endpoint's circuit now, whatever the span. null while the circuit is closed and nothing that it held is waiting.
 	Circuit *EndpointCircuit `json:"circuit"`
 
-	// Data One entry for every interval of the span, the oldest first, also where there was no attempt.
+	// Data Every interval of the span, the oldest first, also intervals without attempts.
 	Data []StatsPoint `json:"data"`
 }
 
@@ -1705,16 +1705,16 @@ type WebhookEvent struct {
 	// CreatedAt When the event was stored for the endpoint.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// DeliveredAt When it was answered 2xx. null before.
+	// DeliveredAt When it was answered 2xx. null until then.
 	DeliveredAt *time.Time `json:"deliveredAt"`
 
-	// EndpointID The endpoint that it is for.
+	// EndpointID The endpoint.
 	EndpointID string `json:"endpointId"`
 
-	// EventID The webhook-id of every attempt, by which receivers deduplicate; other endpoints got the same event under it.
+	// EventID The webhook-id of every attempt, by which receivers deduplicate. Other endpoints receive the event under the same id.
 	EventID string `json:"eventId"`
 
-	// HeldReason Why the event waits; null unless it is HELD.
+	// HeldReason The reason why the event is HELD. null for other states.
 	HeldReason *string `json:"heldReason"`
 
 	// ID The id of this entry: one event for one endpoint.
@@ -1729,13 +1729,13 @@ type WebhookEvent struct {
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// Payload What is delivered, byte-identical on every attempt: with the fields of the object that the endpoint's delivery settings chose when the event was stored for it. null in lists, and without the read scope of the record's kind.
+	// Payload The payload, byte-identical on every attempt, with the fields that the endpoint's delivery settings selected when the event was stored. null in lists, and without the read scope of the record's kind.
 	Payload *WebhookPayload `json:"payload"`
 
-	// SiteID The site of the event's object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Status How the delivery stands; an open enumeration.
+	// Status The state of the delivery; an open enumeration.
 	Status string `json:"status"`
 
 	// Type A type of the catalogue; an open enumeration.
@@ -1747,14 +1747,14 @@ type WebhookEvent struct {
 
 // WebhookEventPage defines model for WebhookEventPage.
 type WebhookEventPage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []WebhookEvent `json:"data"`
 	Meta Meta           `json:"meta"`
 }
 
 // WebhookEventType defines model for WebhookEventType.
 type WebhookEventType struct {
-	// Description When it is sent.
+	// Description When events of the type are sent.
 	Description string         `json:"description"`
 	Example     WebhookPayload `json:"example"`
 
@@ -1767,27 +1767,27 @@ type WebhookEventType struct {
 
 // WebhookEventTypePage defines model for WebhookEventTypePage.
 type WebhookEventTypePage struct {
-	// Data The entries of the page, in the order that was asked for.
+	// Data The entries of the page, in the requested order.
 	Data []WebhookEventType `json:"data"`
 	Meta Meta               `json:"meta"`
 }
 
 // WebhookPayload defines model for WebhookPayload.
 type WebhookPayload struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string      `json:"apiVersion"`
 	Data       WebhookData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1808,19 +1808,19 @@ type WebhookRecovery struct {
 	// ID Its id.
 	ID string `json:"id"`
 
-	// MatchedCount The events that were found so far, HELD or FAILED.
+	// MatchedCount The HELD or FAILED events found so far.
 	MatchedCount int64 `json:"matchedCount"`
 
-	// RequeuedCount Those of them that got a new schedule; somebody else was faster with the others.
+	// RequeuedCount The events that got a new schedule; the others changed in the meantime.
 	RequeuedCount int64 `json:"requeuedCount"`
 
-	// Since Events that were created at this time or later.
+	// Since Events created at this time or later.
 	Since time.Time `json:"since"`
 
-	// Status CANCELLED: the endpoint was deleted or was no longer ACTIVE.
+	// Status CANCELLED: the endpoint was deleted or stopped being ACTIVE.
 	Status string `json:"status"`
 
-	// Until Events that were created before this time.
+	// Until Events created before this time.
 	Until time.Time `json:"until"`
 
 	// UpdatedAt When it was last changed; it rises with every change.
@@ -1835,20 +1835,20 @@ type WebhookTestMessage struct {
 
 // WebhookTestMessageEvent defines model for WebhookTestMessageEvent.
 type WebhookTestMessageEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
 	APIVersion string                      `json:"apiVersion"`
 	Data       WebhookTestMessageEventData `json:"data"`
 
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
 	ID string `json:"id"`
 
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// SiteID The site of the object. null when it is of no site.
+	// SiteID The site of the object. null if it belongs to no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored; of one record it rises with every change.
+	// Timestamp When the change was stored. It increases with every change of the record.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1859,7 +1859,7 @@ type WebhookTestMessageEvent struct {
 type WebhookTestMessageEventData struct {
 	Object WebhookTestMessage `json:"object"`
 
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
@@ -1868,31 +1868,31 @@ type WebhookTrace struct {
 	// Events The events of the object in the history, the newest first.
 	Events []TracedEvent `json:"events"`
 
-	// More Whether the history has older events of the object, which are left out.
+	// More Whether the history has older events of the object that are not shown.
 	More bool `json:"more"`
 
-	// ObjectID The id that was asked for: of a record, or of the webhook endpoint or entry of the history that alerts are about.
+	// ObjectID The requested id: of a record, or of the webhook endpoint or history entry of an alert.
 	ObjectID string `json:"objectId"`
 
-	// Record The record as it is stored. null when there is none: none came, its deletion is no longer kept, or the object is no record.
+	// Record The stored record. null if it never arrived, its deletion has expired, or the object is not a record.
 	Record *TracedRecord `json:"record"`
 }
 
 // ListCategoriesParams are the parameters of ListCategories.
 type ListCategoriesParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for order, name and desc for createdAt, updatedAt. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for order, name and desc for createdAt, updatedAt. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name, slug.
@@ -1931,7 +1931,7 @@ type ListCategoriesParams struct {
 
 // GetCategoryParams are the parameters of GetCategory.
 type GetCategoryParams struct {
-	// SiteID Only what this site shows.
+	// SiteID Only records that this site shows.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 }
 
@@ -1943,31 +1943,31 @@ type ListChangesParams struct {
 	// Kinds The kinds of the records. Absent: those that the credential may read. Several by commas, or by repeating the parameter.
 	Kinds []string `form:"kinds,omitempty" json:"kinds,omitempty"`
 
-	// Wait How many seconds the answer waits for a change while there is none.
+	// Wait The time to wait for a change, in seconds, while there is none.
 	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
 
-	// Limit How many changes an answer has at most; fewer where it would pass 5.5 MiB. Deletions of several kinds under one id are not parted.
+	// Limit The most changes in an answer; fewer if it would exceed 5.5 MiB. Deletions of several kinds with one id stay together.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// SiteID Only what this site shows.
+	// SiteID Only records that this site shows.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 }
 
 // ListCustomersParams are the parameters of ListCustomers.
 type ListCustomersParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for lastName and desc for createdAt, updatedAt, totalSpent, ordersCount. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for lastName and desc for createdAt, updatedAt, totalSpent, ordersCount. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in firstName, lastName, companyName, email, phone, customerNumber.
@@ -2009,25 +2009,25 @@ type ListCustomersParams struct {
 
 // GetCustomerParams are the parameters of GetCustomer.
 type GetCustomerParams struct {
-	// SiteID Only what this site shows.
+	// SiteID Only records that this site shows.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 }
 
 // ListDeletionsParams are the parameters of ListDeletions.
 type ListDeletionsParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Kind The kind of the deleted record. Several by commas, or by repeating the parameter.
@@ -2042,19 +2042,19 @@ type ListDeletionsParams struct {
 
 // ListInvoicesParams are the parameters of ListInvoices.
 type ListInvoicesParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for invoiceNumber and desc for issuedAt, createdAt, updatedAt, dueAt, total. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for invoiceNumber and desc for issuedAt, createdAt, updatedAt, dueAt, total. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in invoiceNumber, customerName.
@@ -2087,6 +2087,12 @@ type ListInvoicesParams struct {
 	// ExternalRef The sender's reference. Compared whole, regardless of case and accents.
 	ExternalRef *string `form:"externalRef,omitempty" json:"externalRef,omitempty"`
 
+	// MinTotal The total of the invoice, in its currency. At least this amount.
+	MinTotal *json.Number `form:"minTotal,omitempty" json:"minTotal,omitempty"`
+
+	// MaxTotal The total of the invoice, in its currency. At most this amount.
+	MaxTotal *json.Number `form:"maxTotal,omitempty" json:"maxTotal,omitempty"`
+
 	// IssuedFrom When the invoice was issued. At this time or later.
 	IssuedFrom *time.Time `form:"issuedFrom,omitempty" json:"issuedFrom,omitempty"`
 
@@ -2117,25 +2123,25 @@ type ListInvoicesParams struct {
 
 // GetInvoiceParams are the parameters of GetInvoice.
 type GetInvoiceParams struct {
-	// SiteID Only what this site shows.
+	// SiteID Only records that this site shows.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 }
 
 // ListOrdersParams are the parameters of ListOrders.
 type ListOrdersParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for orderNumber and desc for placedAt, createdAt, updatedAt, total. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for orderNumber and desc for placedAt, createdAt, updatedAt, total. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in orderNumber, customerName, customerEmail.
@@ -2165,6 +2171,12 @@ type ListOrdersParams struct {
 	// ExternalRef The sender's reference. Compared whole, regardless of case and accents.
 	ExternalRef *string `form:"externalRef,omitempty" json:"externalRef,omitempty"`
 
+	// MinTotal The total of the order, in its currency. At least this amount.
+	MinTotal *json.Number `form:"minTotal,omitempty" json:"minTotal,omitempty"`
+
+	// MaxTotal The total of the order, in its currency. At most this amount.
+	MaxTotal *json.Number `form:"maxTotal,omitempty" json:"maxTotal,omitempty"`
+
 	// PlacedFrom When the order was placed. At this time or later.
 	PlacedFrom *time.Time `form:"placedFrom,omitempty" json:"placedFrom,omitempty"`
 
@@ -2189,25 +2201,25 @@ type ListOrdersParams struct {
 
 // GetOrderParams are the parameters of GetOrder.
 type GetOrderParams struct {
-	// SiteID Only what this site shows.
+	// SiteID Only records that this site shows.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 }
 
 // ListProductsParams are the parameters of ListProducts.
 type ListProductsParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for name, sku and desc for createdAt, updatedAt, sellingPrice, purchasePrice. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for name, sku and desc for createdAt, updatedAt, sellingPrice, purchasePrice. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name, sku, barcode, tags.
@@ -2258,25 +2270,25 @@ type ListProductsParams struct {
 
 // GetProductParams are the parameters of GetProduct.
 type GetProductParams struct {
-	// SiteID Only what this site shows.
+	// SiteID Only records that this site shows.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 }
 
 // ListApplicationsParams are the parameters of ListApplications.
 type ListApplicationsParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for name and desc for createdAt. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for name and desc for createdAt. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name.
@@ -2300,19 +2312,19 @@ type ListApplicationsParams struct {
 
 // ListAPIKeysParams are the parameters of ListAPIKeys.
 type ListAPIKeysParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name.
@@ -2345,19 +2357,19 @@ type GetApplicationUsageParams struct {
 
 // ListWebhookEndpointsParams are the parameters of ListWebhookEndpoints.
 type ListWebhookEndpointsParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in url, description.
@@ -2447,13 +2459,13 @@ type GetWebhookEndpointStatsParams struct {
 	// ApplicationID The endpoint's application; another is answered 404.
 	ApplicationID *string `form:"applicationId,omitempty" json:"applicationId,omitempty"`
 
-	// From The start of the span, which belongs to it: before to, at most 31 days, and not before the day of UTC that was 31 days ago. Absent: 24 hours before to, 30 days where the interval is day, as far as statistics are kept.
+	// From The start of the span, inclusive: before to, at most 31 days earlier, and not before the day 31 days ago in UTC. Absent: 24 hours before to, 30 days where the interval is day, as far as statistics are kept.
 	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
 
-	// To The end of the span, which does not belong to it. Absent: now.
+	// To The end of the span, exclusive. Absent: now.
 	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 
-	// Interval The time that one entry covers.
+	// Interval The length of an entry.
 	Interval *string `form:"interval,omitempty" json:"interval,omitempty"`
 }
 
@@ -2465,34 +2477,34 @@ type SendTestEventParams struct {
 
 // ListWebhookEventTypesParams are the parameters of ListWebhookEventTypes.
 type ListWebhookEventTypesParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 }
 
 // ListWebhookEventsParams are the parameters of ListWebhookEvents.
 type ListWebhookEventsParams struct {
-	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit How many entries a page has.
+	// Limit The number of entries on a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// ApplicationID Only those of this application; a deleted one counts, an unknown one has none.
@@ -2537,10 +2549,10 @@ type GetWebhookTraceParams struct {
 
 // ListReceiptsParams are the parameters of ListReceipts.
 type ListReceiptsParams struct {
-	// Limit How many receipts an answer has at most.
+	// Limit The most receipts in an answer.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Before Only older ones: meta.next of the answer before. Absent: from the latest on.
+	// Before The cursor: meta.next of the previous answer. Absent: from the latest receipt on.
 	Before *string `form:"before,omitempty" json:"before,omitempty"`
 }
 
@@ -2604,7 +2616,7 @@ func (c *Client) GetInvoice(ctx context.Context, id string, params *GetInvoicePa
 	return ask[Invoice](ctx, c, "GET", path("/api/invoices/%s", id), params, nil, options)
 }
 
-// GetMe is GET /api/me: read what the credential stands for.
+// GetMe is GET /api/me: read the principal of the credential.
 func (c *Client) GetMe(ctx context.Context, options ...Option) (*Me, error) {
 	return ask[Me](ctx, c, "GET", "/api/me", nil, nil, options)
 }
@@ -2675,7 +2687,7 @@ func (c *Client) ActivateApplication(ctx context.Context, id string, options ...
 	return ask[DeveloperApplication](ctx, c, "POST", path("/developers/applications/%s/activate", id), nil, nil, options)
 }
 
-// DeleteApplicationAlerts is DELETE /developers/applications/{id}/alerts: send an application's alerts nowhere.
+// DeleteApplicationAlerts is DELETE /developers/applications/{id}/alerts: remove an application's alert URL.
 func (c *Client) DeleteApplicationAlerts(ctx context.Context, id string, options ...Option) error {
 	_, err := ask[none](ctx, c, "DELETE", path("/developers/applications/%s/alerts", id), nil, nil, options)
 	return err
@@ -2721,17 +2733,17 @@ func (c *Client) SuspendApplication(ctx context.Context, id string, options ...O
 	return ask[DeveloperApplication](ctx, c, "POST", path("/developers/applications/%s/suspend", id), nil, nil, options)
 }
 
-// GetTokenScopes is GET /developers/applications/{id}/token-scopes: read what an application's tokens may do.
+// GetTokenScopes is GET /developers/applications/{id}/token-scopes: read the scopes of an application's tokens.
 func (c *Client) GetTokenScopes(ctx context.Context, id string, options ...Option) (*TokenScopesDto, error) {
 	return ask[TokenScopesDto](ctx, c, "GET", path("/developers/applications/%s/token-scopes", id), nil, nil, options)
 }
 
-// SetTokenScopes is PUT /developers/applications/{id}/token-scopes: set what an application's tokens may do.
+// SetTokenScopes is PUT /developers/applications/{id}/token-scopes: set the scopes of an application's tokens.
 func (c *Client) SetTokenScopes(ctx context.Context, id string, body TokenScopesDto, options ...Option) (*TokenScopesDto, error) {
 	return ask[TokenScopesDto](ctx, c, "PUT", path("/developers/applications/%s/token-scopes", id), nil, body, options)
 }
 
-// GetApplicationUsage is GET /developers/applications/{id}/usage: read what an application did, by day.
+// GetApplicationUsage is GET /developers/applications/{id}/usage: read an application's usage by day.
 func (c *Client) GetApplicationUsage(ctx context.Context, id string, params *GetApplicationUsageParams, options ...Option) (*ApplicationUsage, error) {
 	return ask[ApplicationUsage](ctx, c, "GET", path("/developers/applications/%s/usage", id), params, nil, options)
 }
@@ -2837,7 +2849,7 @@ func (c *Client) RedeliverWebhookEvent(ctx context.Context, id string, options .
 	return ask[WebhookEvent](ctx, c, "POST", path("/developers/webhooks/events/%s/redeliver", id), nil, nil, options)
 }
 
-// GetWebhookTrace is GET /developers/webhooks/trace/{objectId}: trace what became of an object's changes.
+// GetWebhookTrace is GET /developers/webhooks/trace/{objectId}: trace the events of an object's changes.
 func (c *Client) GetWebhookTrace(ctx context.Context, objectID string, params *GetWebhookTraceParams, options ...Option) (*WebhookTrace, error) {
 	return ask[WebhookTrace](ctx, c, "GET", path("/developers/webhooks/trace/%s", objectID), params, nil, options)
 }
@@ -2847,12 +2859,12 @@ func (c *Client) GetHealth(ctx context.Context, options ...Option) (*Health, err
 	return ask[Health](ctx, c, "GET", "/health", nil, nil, options)
 }
 
-// ListReceipts is GET /ingest/receipts: list what became of records.
+// ListReceipts is GET /ingest/receipts: list receipts.
 func (c *Client) ListReceipts(ctx context.Context, params *ListReceiptsParams, options ...Option) (*Receipts, error) {
 	return ask[Receipts](ctx, c, "GET", "/ingest/receipts", params, nil, options)
 }
 
-// GetReceipt is GET /ingest/receipts/{id}: read what became of records.
+// GetReceipt is GET /ingest/receipts/{id}: read a receipt.
 func (c *Client) GetReceipt(ctx context.Context, id string, options ...Option) (*Receipt, error) {
 	return ask[Receipt](ctx, c, "GET", path("/ingest/receipts/%s", id), nil, nil, options)
 }

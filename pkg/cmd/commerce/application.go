@@ -11,7 +11,10 @@ import (
 )
 
 func newApplicationCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "application", Short: "Set what the operator decides about applications"}
+	cmd := &cobra.Command{
+		Use: "application", Short: "Set what the operator decides about applications", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(newApplicationSetCommand())
 	return cmd
 }
@@ -48,10 +51,7 @@ func newApplicationSetCommand() *cobra.Command {
 				Name      string   `json:"name"`
 				RateLimit int      `json:"rateLimit"` // requests per 60 s
 			}{changed.ID, changed.Name, changed.RateLimit}
-			return asJSON.print(cmd.OutOrStdout(), result, func() error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d requests per 60 s\n", changed.ID, changed.RateLimit)
-				return err
-			})
+			return asJSON.printf(cmd.OutOrStdout(), result, "%s: %d requests per 60 s\n", changed.ID, changed.RateLimit)
 		},
 	}
 	t.tableFlags(cmd)

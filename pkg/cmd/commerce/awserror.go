@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/aws/smithy-go"
@@ -22,15 +20,11 @@ type plainError struct {
 func (e *plainError) Error() string { return e.text }
 func (e *plainError) Unwrap() error { return e.error }
 
-// plainly replaces what the SDK says of a failed operation, and the standard library
-// of a failed request, by what its user can act on.
+// plainly replaces what the SDK says of a failed operation by what its user can
+// act on.
 func plainly(err error) error {
-	operation, request := (*smithy.OperationError)(nil), (*url.Error)(nil)
-	switch {
-	case errors.As(err, &operation):
-	case errors.As(err, &request):
-		return &plainError{strings.Replace(err.Error(), request.Error(), unanswered(request), 1), err}
-	default:
+	operation := (*smithy.OperationError)(nil)
+	if !errors.As(err, &operation) {
 		return err
 	}
 	var refused smithy.APIError
@@ -52,19 +46,4 @@ func plainly(err error) error {
 		said = f.Error() // which also says what a client of the service would do
 	}
 	return &plainError{strings.Replace(err.Error(), said, text, 1), err}
-}
-
-// unanswered says why a request has no answer.
-func unanswered(request *url.Error) string {
-	server, _, _ := strings.Cut(request.URL, "?")
-	if u, err := url.Parse(request.URL); err == nil {
-		server = u.Scheme + "://" + u.Host
-	}
-	switch {
-	case errors.Is(request, http.ErrSchemeMismatch):
-		return server + " answers to http://, not to https://"
-	case request.Timeout():
-		return server + " does not answer in time"
-	}
-	return fmt.Sprintf("%s cannot be reached: %v", server, request.Err)
 }

@@ -16,7 +16,7 @@ import (
 // table is the service's own table.
 func (s *service) table(t *testing.T) (*dynamo.Table, value.ID) {
 	t.Helper()
-	local := target{data: s.data, organization: s.OrganizationID}
+	local := target{data: s.data, organization: value.MustID(s.OrganizationID)}
 	table, org, err := local.openOrganization(t.Context())
 	if err != nil {
 		t.Fatal(err)

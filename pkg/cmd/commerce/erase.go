@@ -8,12 +8,10 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/base/pause"
@@ -28,53 +26,37 @@ import (
 // commerce status.
 type eraseCommand struct {
 	statusCommand
-	customer string
+	customer value.ID
 	yes      bool
-	pause    func(context.Context, time.Duration) error
 }
 
-func newEraseCommand() *cobra.Command { return makeEraseCommand(pause.For) }
-
-func makeEraseCommand(pause func(context.Context, time.Duration) error) *cobra.Command {
-	c := &eraseCommand{pause: pause}
+func newEraseCommand() *cobra.Command {
+	c := &eraseCommand{}
 	cmd := &cobra.Command{
 		Use: "erase", Short: "Erase an organization or a customer everywhere", Args: cobra.NoArgs,
-		Long: `Erase deletes all that the service keeps of an organization, or of one customer of
-it, for good: no tombstone and no event says so. Without --yes it only counts.
-
-Of an organization it deletes every item of the table: records, tombstones,
-applications, keys, endpoints, webhook history, usage, kept answers and the index.
-Of a customer it deletes the record, the orders and invoices whose customerId
-names it, their tombstones, the payloads and webhook history of their events, and
-the receipts that say why one of them was refused;
-it rebuilds the organization's lists and deletes their old parts. In either case
-it deletes the messages of dead letter queues and the park that belong to these.
-
-Stop the senders first, and let the records queues and the stream run empty: what
-arrives later is new. If integrators shall learn of a deletion, send deletes and
-wait for their webhooks before. A record that names the customer elsewhere than in
-customerId stays and is named. After erasing an organization, deploy or wait for
-an hour before its id is used again: functions keep lists in memory.
+		Long: `Erase deletes for good what the service keeps of an organization, or of one
+customer of it: no tombstone and no event says so. Without --yes it only counts.
+Stop the senders first: what arrives later is new. pkg/ops/OPERATING.md says what
+erase finds, what to do before and after it, and what backups and logs keep.
 
 At its end erase looks for everything again. The exit code is 0 when nothing is
 left, 1 when something is, 2 when it could not tell. It may be interrupted and
-repeated. It reads the whole table some times, and waits a minute and a quarter
-before it deletes parts of the index. pkg/ops/OPERATING.md lists what backups
-and logs keep, and for how long.`,
+repeated.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	c.tableFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&c.organization, "organization", "", "the organization, a UUID (required)")
-	f.StringVar(&c.customer, "customer", "", "a customer of the organization, a UUID (default: the whole organization)")
+	f.Var(idFlag{&c.organization}, "organization", "the organization (required)")
+	f.Var(idFlag{&c.customer}, "customer", "a customer of the organization (default: the whole organization)")
 	f.BoolVar(&c.yes, "yes", false, "erase; without it only count")
 	c.json.flag(cmd)
-	f.StringVar(&c.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
+	c.endpointFlag(cmd)
 	f.StringVar(&c.stack, "stack", "", "name of the state's stack in AWS, for its queues")
 	f.StringArrayVar(&c.queueURLs, "queue-url", nil, "URL of a queue; may be repeated, instead of --stack")
-	f.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
+	urlFlag(cmd, &c.parkURL, "park-url", "URL of the park, with --queue-url")
+	_ = cmd.MarkFlagRequired("organization")
 	return cmd
 }
 
@@ -98,43 +80,33 @@ func (c *eraseCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return trouble(fmt.Errorf("%w; give the same command again to go on", unlessInterrupted(err)))
 	}
-	switch err := c.json.print(out, result, func() error { return result.print(out) }); {
-	case err != nil:
+	if err := c.json.print(out, result, func() error { return result.print(out) }); err != nil {
 		return trouble(err)
-	case len(result.Left) > 0:
+	}
+	if len(result.Left) > 0 {
 		return &exitError{exitFound, errors.New("not everything is erased")}
-	case !c.yes:
-		return nil
 	}
 	return trouble(e.Checkpoint.Remove())
 }
 
 func (c *eraseCommand) open(ctx context.Context, errOut io.Writer) (*ops.Erasure, error) {
-	e := &ops.Erasure{Pause: c.pause}
-	if c.organization == "" {
-		return nil, wrongUsage("--organization: required")
-	}
-	var err error
-	if e.Organization, err = value.ParseID(c.organization); err != nil {
-		return nil, fmt.Errorf("--organization %w", err)
-	}
-	if c.customer != "" {
-		if e.Customer, err = value.ParseID(c.customer); err != nil {
-			return nil, fmt.Errorf("--customer %w", err)
-		}
-	}
+	e := &ops.Erasure{Pause: pause.For, Organization: c.organization, Customer: c.customer}
 	table, info, err := c.openTable(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if info == nil && c.stack == "" && len(c.queueURLs) == 0 {
-		return nil, wrongUsage("beside --table, name the queues with --stack or --queue-url")
+		return nil, wrongUsage("with --table, name the queues by --stack or --queue-url")
 	}
 	e.Table, e.Lists = table, index.NewLists(table, dynamo.Shards)
 	e.Compactor = compactor.New(table, e.Lists.All(), time.Now, newLogger(errOut, slog.LevelError))
 	fingerprint := ops.Fingerprint("erase", c.table, table.Name(), os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), e.Organization, e.Customer)
-	e.Checkpoint = ops.Checkpoint(filepath.Join(c.data, "erase-"+fingerprint[:16]+".json"))
-	return e, e.Open()
+	e.Checkpoint = ops.PositionFile(c.data, "erase", fingerprint)
+	err = e.Open()
+	if !c.yes {
+		e.Checkpoint = "" // an interrupted erasure still needs it
+	}
+	return e, err
 }
 
 // erase erases, or only counts, and looks for what is left.
@@ -143,23 +115,23 @@ func (c *eraseCommand) erase(ctx context.Context, e *ops.Erasure) (*eraseResult,
 	if err != nil {
 		return nil, err
 	}
-	result := &eraseResult{Erased: c.yes, Messages: map[string]int{}, Left: []string{}}
-	if !c.yes {
-		if result.Items, err = e.Find(ctx); err != nil {
-			return nil, err
-		}
-		_, err = c.messages(ctx, e, client, queues, result.Messages, false)
-		return result, errors.Join(err, e.Checkpoint.Remove())
+	result, items := &eraseResult{Erased: c.yes, Left: []string{}}, e.Find
+	if c.yes {
+		items = e.Erase
 	}
-	if result.Items, err = e.Erase(ctx); err != nil {
+	if result.Items, err = items(ctx); err != nil {
 		return nil, err
 	}
-	if result.Left, err = c.messages(ctx, e, client, queues, result.Messages, true); err != nil {
+	var mixed map[string]int
+	if result.Messages, mixed, err = e.EraseMessages(ctx, client, queues, c.yes); err != nil || !c.yes {
+		return result, err
+	}
+	again, _, err := e.EraseMessages(ctx, client, queues, false)
+	if err != nil {
 		return nil, err
 	}
-	again := map[string]int{}
-	if _, err := c.messages(ctx, e, client, queues, again, false); err != nil {
-		return nil, err
+	for _, name := range slices.Sorted(maps.Keys(mixed)) {
+		result.Left = append(result.Left, fmt.Sprintf("%s in %s with records of others too: redrive them first", counted(mixed[name], "message"), name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(again)) {
 		result.Left = append(result.Left, fmt.Sprintf("%s in %s", counted(again[name], "message"), name))
@@ -167,28 +139,6 @@ func (c *eraseCommand) erase(ctx context.Context, e *ops.Erasure) (*eraseResult,
 	left, err := e.Left(ctx)
 	result.Left = append(result.Left, left...)
 	return result, err
-}
-
-// messages counts, or erases, the messages in queues that nothing takes from,
-// and says which stay.
-func (c *eraseCommand) messages(ctx context.Context, e *ops.Erasure, client *sqs.Client, queues []*ops.QueueStatus, counts map[string]int, erase bool) (left []string, err error) {
-	for _, q := range queues {
-		url, keeps := q.Keeps()
-		if !keeps {
-			continue
-		}
-		found, mixed, err := e.EraseMessages(ctx, client, url, erase)
-		if err != nil {
-			return nil, err
-		}
-		if found > 0 {
-			counts[q.Name] = found
-		}
-		if mixed > 0 {
-			left = append(left, fmt.Sprintf("%s in %s with records of others too: redrive them first", counted(mixed, "message"), q.Name))
-		}
-	}
-	return left, nil
 }
 
 func (r *eraseResult) print(out io.Writer) error {

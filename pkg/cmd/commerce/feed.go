@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 // keyVariable is the environment's variable with the API key.
 const keyVariable = "COMMERCE_API_KEY"
 
-// feedReader follows the feed of changes of a service: the local one, or one at
+// feedReader reads the feed of changes of a service: the local one, or one at
 // a URL with an API key.
 type feedReader struct {
 	data, url, key string
@@ -35,12 +36,22 @@ type feedReader struct {
 	again          time.Duration
 }
 
+// flags are those of a command that reads the local service's feed or another's.
 func (f *feedReader) flags(cmd *cobra.Command) {
+	f.keyFlags(cmd)
+	cmd.Flags().StringVar(&f.data, "data", defaultData, "data folder of the local runner")
+	urlFlag(cmd, &f.url, "url", "base URL of a service, instead of the local one")
+}
+
+func (f *feedReader) keyFlags(cmd *cobra.Command) {
 	f.again = 2 * time.Second
-	flags := cmd.Flags()
-	flags.StringVar(&f.key, "key", "", "API key of the service at the URL (default: $"+keyVariable+")")
-	flags.StringSliceVar(&f.kinds, "kinds", nil, "only changes of these kinds, such as order,invoice (default: all that the key may read)")
-	flags.StringVar(&f.after, "after", "now", "cursor to go on from, as a run before printed it; '' begins with every record")
+	cmd.Flags().StringVar(&f.key, "key", "", "API key of the service at the URL (default: $"+keyVariable+")")
+	cmd.Flags().StringSliceVar(&f.kinds, "kinds", nil, "only changes of these kinds, such as order,invoice (default: all that the key may read)")
+	complete(cmd, "kinds", kindNames())
+}
+
+func (f *feedReader) afterFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.after, "after", "now", "cursor to go on from, as a run before printed it; '' begins with every record")
 }
 
 // feedChange is a change as the feed has it, and its text.
@@ -78,30 +89,39 @@ func organizationOf(ctx context.Context, api *apiclient.Client) (value.ID, error
 }
 
 // follow hands each change to each until the context is done, and then says
-// from where to go on. It asks again when the service is away.
+// from where to go on.
 func (f *feedReader) follow(ctx context.Context, api *apiclient.Client, errOut io.Writer, each func(feedChange) error) error {
-	defer func(before string) {
-		if f.after != before {
-			fmt.Fprintf(errOut, "to go on from here: --after %s\n", f.after)
-		}
-	}(f.after)
+	before := f.after
+	err := f.read(ctx, api, waitForChanges, errOut, each)
+	if f.after != before {
+		fmt.Fprintf(errOut, "to go on from here: --after %s\n", f.after)
+	}
+	if ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// waitForChanges is how many seconds an answer of the feed waits for a change, less
+// than the client waits for an answer.
+const waitForChanges = 10
+
+// read hands each change to each: those up to the present, or without an end if it
+// waits for more. It asks again when the service is away.
+func (f *feedReader) read(ctx context.Context, api *apiclient.Client, wait int, errOut io.Writer, each func(feedChange) error) error {
 	for {
-		changes, err := f.read(ctx, api)
-		switch status := apiclient.Refused(err); {
-		case ctx.Err() != nil:
-			return nil
-		case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
-			return err
-		case errors.Is(err, http.ErrSchemeMismatch):
-			return err
-		case err != nil:
+		page, err := f.ask(ctx, api, wait)
+		switch {
+		case passes(err) && ctx.Err() == nil:
 			fmt.Fprintf(errOut, "%v; asking again\n", plainly(err))
-			if pause.For(ctx, f.again) != nil {
-				return nil
+			if err := pause.For(ctx, f.again); err != nil {
+				return err
 			}
 			continue
+		case err != nil:
+			return err
 		}
-		for _, change := range changes.Data {
+		for _, change := range page.Data {
 			head := feedChange{text: change}
 			if err := json.Unmarshal(change, &head); err != nil {
 				return fmt.Errorf("read a change: %w", err)
@@ -110,8 +130,18 @@ func (f *feedReader) follow(ctx context.Context, api *apiclient.Client, errOut i
 				return err
 			}
 		}
-		f.after = changes.Meta.Next
+		f.after = page.Meta.Next
+		if wait == 0 && !page.Meta.More {
+			return nil
+		}
 	}
+}
+
+// passes reports whether the same request may get an answer later.
+func passes(err error) bool {
+	status := apiclient.Refused(err)
+	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
+	return err != nil && !refused && !errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // changesPage is an answer of the feed.
@@ -119,11 +149,12 @@ type changesPage struct {
 	Data []jsontext.Value `json:"data"`
 	Meta struct {
 		Next string `json:"next"`
+		More bool   `json:"more"`
 	} `json:"meta"`
 }
 
-func (f *feedReader) read(ctx context.Context, api *apiclient.Client) (page changesPage, err error) {
-	query := url.Values{"wait": {"10"}} // within the time that the client waits for an answer
+func (f *feedReader) ask(ctx context.Context, api *apiclient.Client, wait int) (page changesPage, err error) {
+	query := url.Values{"wait": {strconv.Itoa(wait)}}
 	if f.after != "" {
 		query.Set("after", f.after)
 	}
@@ -159,8 +190,7 @@ which --after goes on.`,
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().StringVar(&f.data, "data", defaultData, "data folder of the local runner")
-	cmd.Flags().StringVar(&f.url, "url", "", "base URL of a service, instead of the local one")
+	f.afterFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each change with its record, as JSON in a line")
 	return cmd
 }

@@ -4,98 +4,47 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/commerce-integration/service/pkg/local/queueserver"
-	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
 const testOrganization = "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00"
 
-// queues is a queue server with the queues of the local runner, and a data
-// directory that points at it.
+// queues are the queues of the local runner, without functions, and a data folder
+// that points at them.
 type queues struct {
-	server *queueserver.Server
-	client *sqs.Client
-	data   string
-	file   runner.Info
-	dlqs   map[string]string // queue name to URL
+	*queuetest.Queues
+	data string
+	file runner.Info
 }
 
 func newQueues(t testing.TB) *queues {
 	t.Helper()
-	server, err := queueserver.Open(t.TempDir(), &queueserver.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := httptest.NewServer(server.Handler())
-	t.Cleanup(func() {
-		front.Close()
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := newSQSClient(t.Context(), front.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := &queues{server: server, client: client, data: t.TempDir(), dlqs: map[string]string{}}
+	q := &queues{Queues: queuetest.Start(t), data: t.TempDir()}
 	q.file = runner.Info{
-		OrganizationID: testOrganization, SQSEndpoint: front.URL,
-		RecordsQueueURL: q.create(t, "Records"), DeliveriesQueueURL: q.create(t, "Deliveries"),
-		IndexJobsQueueURL: q.create(t, "IndexJobs"),
+		OrganizationID: testOrganization, SQSEndpoint: *q.Client.Options().BaseEndpoint,
+		RecordsQueueURL: q.URL("RecordsQueue"), DeliveriesQueueURL: q.URL("DeliveriesQueue"),
+		SlowDeliveriesQueueURL: q.URL("SlowDeliveriesQueue"), IndexJobsQueueURL: q.URL("IndexJobsQueue"),
 	}
-	q.file.SlowDeliveriesQueueURL = q.redriving(t, "SlowDeliveriesQueue", q.dlqs["Deliveries"])
 	if err := runner.WriteInfo(q.data, &q.file); err != nil {
 		t.Fatal(err)
 	}
 	return q
 }
 
-// create makes NameQueue with its NameDLQ and returns the queue's URL.
-func (q *queues) create(t testing.TB, name string) string {
-	t.Helper()
-	ctx := context.Background()
-	dlq, err := q.client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name + "DLQ")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.dlqs[name] = *dlq.QueueUrl
-	return q.redriving(t, name+"Queue", *dlq.QueueUrl)
-}
-
-// redriving makes a queue with the dead letter queue and returns its URL.
-func (q *queues) redriving(t testing.TB, name, dlq string) string {
-	t.Helper()
-	ctx := context.Background()
-	attributes, err := ops.QueueAttributes(ctx, q.client, dlq)
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":50}`, attributes["QueueArn"])
-	queue, err := q.client.CreateQueue(ctx, &sqs.CreateQueueInput{
-		QueueName: &name, Attributes: map[string]string{"RedrivePolicy": policy},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *queue.QueueUrl
-}
-
 // drain takes all messages of the queue.
 func (q *queues) drain(ctx context.Context, queueURL string) ([]types.Message, error) {
 	var all []types.Message
 	for {
-		out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		out, err := q.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: &queueURL, MaxNumberOfMessages: 10,
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		})
@@ -107,7 +56,7 @@ func (q *queues) drain(ctx context.Context, queueURL string) ([]types.Message, e
 		}
 		all = append(all, out.Messages...)
 		for _, m := range out.Messages {
-			if _, err := q.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &queueURL, ReceiptHandle: m.ReceiptHandle}); err != nil {
+			if _, err := q.Client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &queueURL, ReceiptHandle: m.ReceiptHandle}); err != nil {
 				return nil, err
 			}
 		}

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,17 +15,14 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/ops/importer"
-	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // importCommand is one run of commerce import.
 type importCommand struct {
 	target
 	format, kind, statePath string
-	signer                  signer
 	sites                   []string
 	events                  bool
 	json                    jsonFlag
@@ -39,8 +33,7 @@ type importCommand struct {
 	api                           feedReader // the service's, to see what is stored
 	token                         string     // by which the service takes the records, instead of a queue
 
-	organizationID value.ID
-	siteIDs        []value.ID
+	siteIDs []value.ID
 }
 
 func newImportCommand() *cobra.Command {
@@ -63,20 +56,19 @@ It takes these formats:
   northwind    the directory of the Northwind sample database's CSV files
   csv          a header of field names (billingAddress.city, items[0].sku) and --kind, or any
                header and --mapping; --id-from names a column to derive the id from
-  jsonl        one ingestion record per line, {"kind","op","record","siteIds","version"};
-               with --kind one plain record per line
-  export       one file of commerce export; it goes into the table, not the queue
+  jsonl        one ingestion record per line, {"kind","op","record","siteIds","version"}, as
+               commerce export writes it; with --kind one plain record per line
 
-The format is told by the directory, the file's name or its header. The path - is the
-standard input and needs --format. Import checks records before it sends them. It
+Import finds out the format by the directory, the file's name or its header. The path -
+is the standard input and needs --format. Import checks records before it sends them. It
 lists wrong ones by file and line, sends the others, and exits with 1. --dry-run sends
 nothing and shows what would be sent. --refused FILE has all rows of the wrong ones as
-they were read, with the reasons in a further column, refused (in JSON Lines a member),
-which an import leaves out: correct the rows and import the file. Rows of a file with
-another header go to FILE-2 and so on, before the extension. Ids are
-derived, so that the same file again changes nothing. Text in the wrong encoding is
-mended and named. At the end come the columns that were not imported, and the SKUs that
-several products share. Categories by type or path, and brands by name, come with products.
+they were read, with the first reason in a further column, refused (in JSON Lines a
+member), which an import leaves out: correct the rows and import the file. Rows of a file
+with another header go to FILE-2 and so on, before the extension. Ids are derived, so that
+the same file again changes nothing. Text in the wrong encoding is mended and named. At
+the end come the columns that were not imported, and the SKUs that several products
+share. Categories by type or path, and brands by name, come with products.
 
 A mapping is a JSON file. Columns that it does not name are left out:
 
@@ -85,8 +77,8 @@ A mapping is a JSON file. Columns that it does not name are left out:
      "Gruppe": "category", "Marke": "brand", "Farbe": "attributes.colour"},
    "constants": {"taxRate": 19}}
 
-category is a path such as Cups > Mugs. separator is told by the header unless it
-is given: a comma, a semicolon, a tab or a bar.
+category is a path such as Cups > Mugs. separator is a comma, a semicolon, a tab or a
+bar; without it the header decides.
 
 The same command resumes an interrupted import after the last batch that the queue
 accepted. At the end import waits until the local service has stored all records and
@@ -99,14 +91,7 @@ each, and lists what the service itself refused with the others. A token may end
 the import does: the same command with a new one goes on.
 
 Records are stored without events unless --events is given. If a file holds
-several states of one record, give them versions: the queue does not keep their order.
-
-An export is checked as a whole before anything is stored. Its records keep their
-bytes, revisions, versions and sites. They go to the organization of the export,
-or to the one that --organization names, whose id then takes the place of theirs.
-A record that the table has in a later state stays (newer), so that the same
-command, given again, changes nothing. Imported changes reach the lists by the
-stream, as all do.`,
+several states of one record, give them versions: the queue does not keep their order.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -114,20 +99,18 @@ stream, as all do.`,
 	}
 	c.queueFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&c.table, "table", "", "name of a table in AWS, instead of the local runner's; for --format export")
-	f.StringVar(&c.format, "format", "", "format of the files (default: by the first of them)")
+	enumFlag(cmd, &c.format, "format", "format of the files (default: by the first of them)", formatNames())
 	f.StringVar(&c.mappingPath, "mapping", "", "JSON file that says which field each column of a CSV file is")
 	f.StringVar(&c.idFrom, "id-from", "", "column of a CSV file to derive the ids from, such as sku")
 	f.StringVar(&c.currency, "currency", "", "the organization's currency, for a file with prices in several, such as EUR")
 	f.BoolVar(&c.dryRun, "dry-run", false, "send nothing; show what would be sent")
-	f.StringVar(&c.refusedPath, "refused", "", "file to write the refused rows to as they were read, with the reasons in a further column")
+	f.StringVar(&c.refusedPath, "refused", "", "file to write the refused rows to as they were read, with the first reason in a further column")
 	f.BoolVar(&c.noWait, "no-wait", false, "end when all is sent, not when it is stored and listed")
-	f.StringVar(&c.kind, "kind", "", "kind of every record: product, category, order, customer or invoice")
-	f.StringVar(&c.organization, "organization", "", "organization that owns the records (default: the local runner's, or the export's)")
+	enumFlag(cmd, &c.kind, "kind", "kind of every record: product, category, order, customer or invoice", kindNames())
+	f.Var(idFlag{&c.organization}, "organization", "organization that owns the records (default: the local runner's)")
 	f.StringSliceVar(&c.sites, "site", nil, "site of the records that name none; products may have several")
 	f.StringVar(&c.statePath, "state", "", "file that keeps the position (default: in the data directory)")
-	c.signer.flag(cmd)
-	f.StringVar(&c.api.url, "url", "", "base URL of the service to send to with --token, or with --queue-url to see there what is stored (default: the local one)")
+	urlFlag(cmd, &c.api.url, "url", "base URL of the service to send to with --token, or with --queue-url to wait there for the stored records (default: the local one)")
 	f.StringVar(&c.api.key, "key", "", "API key of the organization at the URL (default: $"+keyVariable+")")
 	f.StringVar(&c.token, "token", "", "token with the scope records:write: the service at --url gets the records over HTTP, no queue (default: $"+tokenVariable+")")
 	cmd.MarkFlagsMutuallyExclusive("token", "queue-url")
@@ -136,13 +119,7 @@ stream, as all do.`,
 	return cmd
 }
 
-func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, out, errOut io.Writer) error {
-	if importer.Format(c.format) == exportFormat {
-		return c.importExport(ctx, paths, out, errOut)
-	}
-	if c.table != "" {
-		return wrongUsage("--table is for --format export: records of other formats go to a queue")
-	}
+func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, out, errOut io.Writer) (err error) {
 	source, err := c.open(paths, in)
 	if err != nil {
 		return err
@@ -153,120 +130,58 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 	if err != nil {
 		return err
 	}
-	if c.dryRun {
-		err = c.preview(ctx, source, refused, warnings, out)
-	} else {
-		err = c.send(ctx, source, refused, warnings, out, errOut)
+	defer func() { err = errors.Join(err, refused.close()) }()
+	if c.siteIDs, err = parseSites("--site", c.sites); err != nil {
+		return err
 	}
-	return errors.Join(err, refused.close())
-}
-
-func (c *importCommand) send(ctx context.Context, source *importer.Source, refused *refusedRows, warnings *warnings, out, errOut io.Writer) error {
-	open := c.queue
-	if c.overHTTP() {
-		open = c.service
-	}
-	to, err := open(ctx)
+	to, err := c.destination(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.parseIDs(); err != nil {
-		return err
-	}
-	checkpoint, state, err := c.resume(source, to.name)
+	position, err := c.position(source, to.name)
 	if err != nil {
 		return err
 	}
-	if state.Rows > 0 {
-		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", state.Rows)
+	before := position.State.Rows
+	if before > 0 {
+		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", before)
 	}
+	to.run = position.State.Run
 	bar := newBar(errOut, "importing", cmp.Or(source.Size(), -1), progressbar.OptionShowBytes(true))
-	batches := &lastSent{Sender: to.sender(state.Run)}
 	start := time.Now()
-	summary, err := importer.Run(ctx, source.Records(), c.organizationID, batches, importer.Config{
-		Events: c.events, Sites: c.siteIDs, Skip: state.Rows, MaxMessage: to.maxMessage, Refused: refused.add, Warn: warnings.add,
+	summary, err := importer.Run(ctx, source.Records(), c.organization, to, importer.Config{
+		Events: c.events, Sites: c.siteIDs, Skip: before, MaxMessage: to.maxMessage, Refused: refused.add, Warn: warnings.add,
 		Acknowledged: func(rows int) error {
-			bar.Describe(fmt.Sprintf("%d records, %.0f a second", rows, float64(rows-state.Rows)/time.Since(start).Seconds()))
+			bar.Describe(fmt.Sprintf("%d records, %.0f a second", rows, float64(rows-before)/time.Since(start).Seconds()))
 			_ = bar.Set64(source.Read())
-			state.Rows = rows
-			return checkpoint.Save(state)
+			position.State.Rows = rows
+			return position.Save()
 		},
 	})
 	_ = bar.Finish()
 	warnings.end()
 	if err == nil || summary.Sent+summary.AlreadySent+summary.Refused > 0 {
-		err = errors.Join(err, c.json.print(out, c.result(source, summary), func() error {
-			printSummary(out, summary)
-			printLosses(out, source, summary)
-			return nil
-		}))
+		report := newImportReport(source, summary, to.preview)
+		err = errors.Join(err, c.json.print(out, report, func() error { return report.print(out) }))
 	}
-	if err != nil {
-		err = unlessInterrupted(err)
-		if checkpoint == "" || state.Rows == 0 {
-			return err
+	if err = unlessInterrupted(err); err != nil {
+		if rows := position.State.Rows; rows > 0 && position.Kept() {
+			err = fmt.Errorf("%w; give the same command again to go on after row %d", err, rows)
 		}
-		return fmt.Errorf("%w; give the same command again to go on after row %d", err, state.Rows)
-	}
-	if err := checkpoint.Remove(); err != nil {
 		return err
 	}
-	if summary.Sent > 0 && !c.noWait {
-		if err := to.wait(ctx, batches.batch, errOut); err != nil {
+	if err := position.Remove(); err != nil {
+		return err
+	}
+	if summary.Sent > 0 && to.wait != nil && !c.noWait {
+		if err := to.wait(ctx, errOut); err != nil {
 			return err
 		}
 	}
-	return refusedError(summary)
-}
-
-// destination is where an import sends records.
-type destination struct {
-	name       string // its URL
-	maxMessage int    // bytes; 0: what a queue takes
-	sender     func(run value.ID) importer.Sender
-	wait       func(ctx context.Context, last importer.Batch, errOut io.Writer) error // until the records are stored
-}
-
-// queue is the destination of an import by SQS.
-func (c *importCommand) queue(ctx context.Context) (*destination, error) {
-	if c.api.url != "" && c.queueURL == "" {
-		return nil, wrongUsage("--url: the service there takes records with --token (or $%s), not with --key; or name its queue with --queue-url", tokenVariable)
+	if summary.Refused > 0 {
+		return fmt.Errorf("%d of %d records were rejected", summary.Refused, summary.Rows)
 	}
-	if err := c.signer.read(); err != nil {
-		return nil, err
-	}
-	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
-	if err != nil {
-		return nil, err
-	}
-	return &destination{
-		name: c.queueURL,
-		sender: func(value.ID) importer.Sender {
-			return &batchSender{queue: queue.New(client, c.queueURL), url: c.queueURL, organization: c.organizationID, signer: &c.signer}
-		},
-		wait: func(ctx context.Context, last importer.Batch, errOut io.Writer) error {
-			return c.wait(ctx, client, last, errOut)
-		},
-	}, nil
-}
-
-// lastSent remembers the last batch.
-type lastSent struct {
-	importer.Sender
-	batch importer.Batch
-}
-
-// Send implements [importer.Sender].
-func (l *lastSent) Send(ctx context.Context, batch importer.Batch) ([]importer.Refused, error) {
-	l.batch = batch
-	return l.Sender.Send(ctx, batch)
-}
-
-func refusedError(s importer.Summary) error {
-	if s.Refused == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d records were rejected", s.Refused, s.Rows)
+	return nil
 }
 
 func (c *importCommand) open(paths []string, in io.Reader) (*importer.Source, error) {
@@ -274,13 +189,7 @@ func (c *importCommand) open(paths []string, in io.Reader) (*importer.Source, er
 	if err != nil {
 		return nil, err
 	}
-	var kind commerce.Kind
-	if c.kind != "" {
-		if kind, err = commerce.ParseKind(c.kind); err != nil {
-			return nil, fmt.Errorf("--kind %w", err)
-		}
-	}
-	format := importer.Format(c.format)
+	format, kind := importer.Format(c.format), commerce.Kind(c.kind)
 	switch {
 	case mapping != nil && kind != "":
 		return nil, wrongUsage("--mapping names the kind; leave out --kind")
@@ -290,7 +199,7 @@ func (c *importCommand) open(paths []string, in io.Reader) (*importer.Source, er
 		format, err = importer.Detect(paths[0])
 	}
 	if errors.Is(err, importer.ErrUnknownFormat) {
-		return nil, wrongUsage("the format of %s is not known: give --format, one of %s", paths[0], strings.Join(flagValues("format"), ", "))
+		return nil, wrongUsage("the format of %s is not known: give --format, one of %s", paths[0], strings.Join(formatNames(), ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -323,88 +232,29 @@ func (c *importCommand) readMapping() (*importer.Mapping, error) {
 	return mapping, nil
 }
 
-func (c *importCommand) parseIDs() error {
-	if c.organization == "" {
-		file, err := runner.ReadInfo(c.data)
-		if err != nil {
-			return fmt.Errorf("--organization is required: %w", err)
-		}
-		c.organization = file.OrganizationID
+func formatNames() (names []string) {
+	for _, format := range importer.Formats() {
+		names = append(names, string(format))
 	}
-	id, err := value.ParseID(c.organization)
-	if err != nil {
-		return fmt.Errorf("--organization %w", err)
-	}
-	c.organizationID = id
-	c.siteIDs, err = parseSites("--site", c.sites)
-	return err
+	return names
 }
 
-// importState is the checkpoint of an import.
+// importState is how far an import has come.
 type importState struct {
-	Fingerprint string   `json:"fingerprint"`
-	Rows        int      `json:"rows"` // of the source that are done
-	Run         value.ID `json:"run"`
+	Rows int      `json:"rows"` // of the source that are done
+	Run  value.ID `json:"run"`
 }
 
-// resume returns the checkpoint of an interrupted run of the same import: of the
-// same files, for the same owner, into the same queue, in the same way. The
-// standard input has none.
-func (c *importCommand) resume(source *importer.Source, destination string) (checkpoint ops.Checkpoint, state importState, err error) {
+// position returns that of an interrupted run of the same import: of the same
+// files, for the same owner, into the same queue, in the same way. The standard
+// input and a dry run have none.
+func (c *importCommand) position(source *importer.Source, destination string) (*ops.Position[importState], error) {
 	fresh := importState{Run: value.NewID()}
 	content, err := source.Fingerprint()
-	if err != nil || content == "" {
-		return "", fresh, err
+	if err != nil || content == "" || c.dryRun {
+		return &ops.Position[importState]{State: fresh}, err
 	}
-	fresh.Fingerprint = ops.Fingerprint(content, c.organizationID, c.siteIDs, c.events, destination)
-	path := c.statePath
-	if path == "" {
-		path = filepath.Join(c.data, "import-"+fresh.Fingerprint[:16]+".json")
-	}
-	checkpoint, state = ops.Checkpoint(path), fresh
-	if err := checkpoint.Load(&state); err != nil || state.Fingerprint != fresh.Fingerprint {
-		return checkpoint, fresh, err
-	}
-	return checkpoint, state, nil
-}
-
-// batchSender sends batches to one queue.
-type batchSender struct {
-	queue        *queue.Queue
-	url          string
-	organization value.ID
-	signer       *signer
-}
-
-// Send implements [importer.Sender].
-func (s *batchSender) Send(ctx context.Context, batch importer.Batch) ([]importer.Refused, error) {
-	messages := make([]queue.Message, len(batch.Messages))
-	for i, body := range batch.Messages {
-		messages[i] = s.signer.message(body, s.organization)
-	}
-	if err := s.queue.Send(ctx, messages...); err != nil {
-		return nil, fmt.Errorf("queue %s: %w", s.url, err)
-	}
-	return nil, nil
-}
-
-func printSummary(out io.Writer, s importer.Summary) {
-	fmt.Fprintf(out, "accepted  %d\n", s.Sent)
-	if s.AlreadySent > 0 {
-		fmt.Fprintf(out, "before    %d (sent by the interrupted import)\n", s.AlreadySent)
-	}
-	printRejected(out, s)
-}
-
-func printRejected(out io.Writer, s importer.Summary) {
-	fmt.Fprintf(out, "rejected  %d\n", s.Refused)
-	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
-		fmt.Fprintf(out, "  %d %s\n", s.Reasons[reason], reason)
-	}
-	for _, r := range s.Rejected {
-		fmt.Fprintf(out, "  %s\n", r)
-	}
-	if more := s.Refused - len(s.Rejected); more > 0 {
-		fmt.Fprintf(out, "  and %d more\n", more)
-	}
+	fingerprint := ops.Fingerprint(content, c.organization, c.siteIDs, c.events, destination)
+	file := cmp.Or(ops.Checkpoint(c.statePath), ops.PositionFile(c.data, "import", fingerprint))
+	return ops.OpenPosition(file, fingerprint, time.Now(), time.Time{}, fresh)
 }

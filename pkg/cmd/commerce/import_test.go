@@ -15,12 +15,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/ops/importer"
 	"github.com/commerce-integration/service/pkg/queue"
@@ -109,49 +109,16 @@ func TestImportStartsOverWhenTheFileHasChanged(t *testing.T) {
 	q := newQueues(t)
 	path := writeProducts(t, 3)
 	state := filepath.Join(t.TempDir(), "state.json")
-	if err := ops.Checkpoint(state).Save(importState{Fingerprint: "another import", Rows: 2}); err != nil {
+	position, err := ops.OpenPosition(ops.Checkpoint(state), "another import", time.Now(), time.Time{}, importState{Rows: 2})
+	if err == nil {
+		err = position.Save()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	stdout, _, err := runCommand(t.Context(), "import", "--data", q.data, "--state", state, path)
 	if err != nil || stdout != "accepted  3\nrejected  0\n" {
 		t.Errorf("got %q and %v, want all three records accepted", stdout, err)
-	}
-}
-
-func TestImportOfTheSamples(t *testing.T) {
-	t.Parallel()
-	samples := filepath.Join("..", "..", "..", "..", "shared", "data")
-	if _, err := os.Stat(samples); err != nil {
-		t.Skipf("the sample data is not here: %v", err)
-	}
-	shopify, err := filepath.Glob(filepath.Join(samples, "shopify", "*.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		args []string
-		want int
-	}{
-		{[]string{filepath.Join(samples, "northwind")}, 1006},
-		{append([]string{"--format", "shopify"}, shopify...), 71},
-	} {
-		q := newQueues(t)
-		stdout, _, err := runCommand(t.Context(), append([]string{"import", "--data", q.data}, c.args...)...)
-		if err != nil {
-			t.Fatalf("import %q: %v\n%s", c.args, err, stdout)
-		}
-		records, err := q.sent(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(records) != c.want {
-			t.Errorf("import %q: got %d records in the queue, want %d", c.args, len(records), c.want)
-		}
-		for _, r := range records {
-			if !r.Silent {
-				t.Fatalf("import %q: %s is not silent", c.args, r.Record)
-			}
-		}
 	}
 }
 
@@ -214,8 +181,8 @@ func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sender := &batchSender{queue: queue.New(client, "q"), url: "q", signer: &signer{}}
-			_, err = sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
+			send := sendTo(queue.New(client, "q"), "q", value.ID{})
+			_, err = send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
 			if diff := cmp.Diff(c.calls, scripted.ids); diff != "" {
 				t.Errorf("entries of each call (-want +got):\n%s", diff)
 			}
@@ -245,49 +212,26 @@ func TestImportAsksForWhatItNeeds(t *testing.T) {
 	}{
 		{[]string{"--data", t.TempDir(), path}, "a queue with --queue-url"},
 		{[]string{"--data", t.TempDir(), "--queue-url", q.file.RecordsQueueURL, path}, "--organization is required"},
-		{[]string{"--data", q.data, "--organization", "acme", path}, "--organization acme: must be a UUID"},
+		{[]string{"--data", q.data, "--organization", "acme", path}, "must be a UUID"},
 		{[]string{"--data", q.data, "--site", "north", path}, "--site north: must be a UUID"},
-		{[]string{"--data", q.data, "--kind", "gadget", path}, "--kind gadget: must be one of product"},
+		{[]string{"--data", q.data, "--kind", "gadget", path}, "must be one of product"},
 		{[]string{"--data", q.data, path + ".gone.jsonl"}, "no such file"},
 		{[]string{"--data", q.data, "gone.csv"}, "no such file"},
-		{[]string{"--data", q.data, "--format", "xml", "gone.csv"}, "--format xml: must be one of shopify, "},
+		{[]string{"--data", q.data, "--format", "xml", "gone.csv"}, "must be one of shopify, "},
 		{[]string{"--data", t.TempDir(), path}, "--data"},
 		{[]string{"--data", q.data, plain}, "the header of no known shop system: give --kind"},
-		{[]string{"--data", q.data, "--kind", "product", plain}, `column "art": there is no field "art"`},
+		{[]string{"--data", q.data, "--kind", "product", plain}, `column "art": unknown field "art"`},
 		{[]string{"--data", q.data, "--mapping", plain, plain}, "--mapping " + plain},
 		{[]string{"--data", q.data, "--mapping", "gone.json", plain}, "no such file"},
 		{[]string{"--data", q.data, "--mapping", mapping, plain}, "no column is the id"},
 		{[]string{"--data", q.data, "--mapping", mapping, "--kind", "order", plain}, "leave out --kind"},
 		{[]string{"--data", q.data, "--id-from", "sku", path}, "--id-from is for format csv"},
-		{[]string{"--data", q.data, "--format", "shopify", plain}, "it is no export of shopify"},
+		{[]string{"--data", q.data, "--format", "shopify", plain}, "it is not an export of shopify"},
 		{[]string{"--data", q.data, "--refused", q.data + "/no/such", path}, "--refused"},
 	} {
 		_, stderr, err := runCommand(t.Context(), append([]string{"import"}, c.args...)...)
 		if err == nil || !strings.Contains(stderr, c.want) {
 			t.Errorf("import %q: got %q, want %q", c.args, stderr, c.want)
 		}
-	}
-}
-
-func TestSentRecordsAreWhatTheServiceTakes(t *testing.T) {
-	t.Parallel()
-	q := newQueues(t)
-	if _, _, err := runCommand(t.Context(), "import", "--data", q.data, writeProducts(t, 250)); err != nil {
-		t.Fatal(err)
-	}
-	messages, err := q.drain(t.Context(), q.file.RecordsQueueURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changes := 0
-	for _, m := range messages {
-		parsed, refused := commerce.ParseMessage([]byte(*m.Body))
-		if len(refused) > 0 {
-			t.Errorf("message refused: %s", refused[0].Message)
-		}
-		changes += len(parsed)
-	}
-	if len(messages) != 3 || changes != 250 {
-		t.Errorf("got %d records in %d messages, want 250 in 3", changes, len(messages))
 	}
 }

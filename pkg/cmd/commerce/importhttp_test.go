@@ -200,15 +200,15 @@ func TestImportOverHTTPSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{[]string{"--token", s.JWT}, exitTrouble, "--token goes with --url"},
-		{[]string{"--token", s.JWT, "--queue-url", s.RecordsQueueURL}, exitTrouble, "--token, --queue-url: give only one of them"},
-		{[]string{"--token", s.JWT, "--url", s.BaseURL, "--sender-key", path}, exitTrouble, "leave out --sender-key"},
+		{[]string{"--token", s.JWT, "--queue-url", s.RecordsQueueURL}, exitTrouble, "none of the others can be"},
+		{[]string{"--token", s.JWT, "--url", s.BaseURL, "--endpoint", s.BaseURL}, exitTrouble, "leave out --endpoint"},
 		{[]string{"--token", s.JWT, "--url", s.BaseURL, "--organization", other.OrganizationID}, exitTrouble, "the token is of organization " + s.OrganizationID},
 		{[]string{"--data", s.data, "--url", s.BaseURL, "--key", s.APIKey}, exitTrouble, "--url: the service there takes records with --token (or $COMMERCE_TOKEN), not with --key; or name its queue with --queue-url"},
 		{[]string{"--data", s.data, "--url", s.BaseURL}, exitTrouble, "--url: the service there takes records with --token"},
 		{[]string{"--token", "x", "--url", s.BaseURL}, 1, "the service answered 401"},
 		{[]string{"--token", reader, "--url", s.BaseURL}, 1, "the service answered 403"},
-		{[]string{"--token", s.JWT, "--url", strings.Replace(s.BaseURL, "http:", "https:", 1)}, 1, "answers to http://, not to https://"},
-		{[]string{"--token", s.JWT, "--url", "http://127.0.0.1:1"}, 1, "http://127.0.0.1:1 cannot be reached"},
+		{[]string{"--token", s.JWT, "--url", strings.Replace(s.BaseURL, "http:", "https:", 1)}, 1, "server gave HTTP response to HTTPS client"},
+		{[]string{"--token", s.JWT, "--url", "http://127.0.0.1:1"}, 1, "connection refused"},
 	} {
 		stdout, stderr, err := runCommand(t.Context(), append([]string{"import", "--data", t.TempDir(), path}, c.args...)...)
 		if exitCode(err) != c.code || !strings.Contains(stderr, c.want) || stdout != "" {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -45,14 +47,12 @@ listen left at the same URL it deletes first. commerce trigger causes events.
 
 With --forward-to each webhook that is not refused is posted with its headers to a
 URL, whose answer is shown and, unless it is a 2xx, given to the sender, who tries
-again; 502 tells the sender that there was none within 15 seconds.
+again; 502 says that there was none within 15 seconds.
 
-With --remote it listens on no address: it follows the feed of changes of a service
-that cannot reach this machine, and prints, and with --forward-to posts, an event for
-each change. These are made from the feed: types are created, updated and deleted
-only, previousAttributes is null, a deleted object has its id alone, what changed
-several times at once is one event, and each is posted once. They are signed by
---secret, or by one that is made and printed.`,
+With --remote it follows the feed of changes of a service that cannot reach this
+machine, and prints, and with --forward-to posts, an event for each change. Types
+are created, updated and deleted only, previousAttributes is null, and each event
+is posted once. They are signed by --secret, or by one that is made and printed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.check(cmd); err != nil {
@@ -71,11 +71,13 @@ several times at once is one event, and each is posted once. They are signed by
 	f.Float64Var(&c.failRate, "fail-rate", 0, "share of the webhooks to answer with 500, 0 to 1")
 	f.StringVar(&c.data, "data", defaultData, "data directory of the local runner")
 	f.StringSliceVar(&c.events, "subscribe", nil, "event types to subscribe to at the local service, such as 'order.*'")
-	f.StringVar(&c.publicURL, "url", "", "URL by which the service reaches this listener (default: its address)")
+	urlFlag(cmd, &c.publicURL, "url", "URL by which the service reaches this listener (default: its address)")
 	f.BoolVar((*bool)(&c.json), "json", false, "print each webhook with its payload, as JSON in a line")
-	f.StringVar(&c.remote.url, "remote", "", "base URL of a service whose feed of changes takes the place of webhooks")
-	f.StringVar(&c.remote.forward, "forward-to", "", "URL that gets the webhooks by POST")
-	c.remote.flags(cmd)
+	urlFlag(cmd, &c.remote.url, "remote", "base URL of a service whose feed of changes takes the place of webhooks")
+	urlFlag(cmd, &c.remote.forward, "forward-to", "URL that gets the webhooks by POST")
+	complete(cmd, "subscribe", subscriptions())
+	c.remote.keyFlags(cmd)
+	c.remote.afterFlag(cmd)
 	for _, local := range []string{"addr", "path", "fail-rate", "url"} {
 		cmd.MarkFlagsMutuallyExclusive("remote", local)
 	}
@@ -178,10 +180,7 @@ func printEvent(out io.Writer, asJSON jsonFlag, e *listener.Event) {
 	if !result.Payload.IsValid(ops.LenientJSON()...) {
 		result.Payload = nil
 	}
-	_ = asJSON.print(out, result, func() error {
-		_, err := fmt.Fprintln(out, e)
-		return err
-	})
+	_ = asJSON.printf(out, result, "%s\n", e)
 }
 
 func serve(ctx context.Context, socket net.Listener, handler http.Handler) error {
@@ -227,6 +226,12 @@ func removeLeft(ctx context.Context, api *apiclient.Client, path func(string) st
 		fmt.Fprintf(errOut, "deleted the endpoint %s that a killed listen left\n", e.ID)
 	}
 	return nil
+}
+
+// subscriptions are the sets of types, such as order.*, and the types.
+func subscriptions() []string {
+	sets := slices.Sorted(maps.Keys(commerce.EventSets()))
+	return slices.Concat(sets, []string{"*"}, commerce.EventNames())
 }
 
 // exampleOf returns a type that trigger can cause and one of the subscriptions takes.

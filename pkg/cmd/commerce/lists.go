@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -24,8 +23,8 @@ type listsTarget struct {
 
 func (t *listsTarget) flags(cmd *cobra.Command) {
 	t.tableFlags(cmd)
-	cmd.Flags().StringVar(&t.organization, "organization", "", "one organization, a UUID (default: every one of which anything ever reached the indexer)")
-	cmd.Flags().StringVar(&t.list, "list", "", "one list, such as products (default: all)")
+	cmd.Flags().Var(idFlag{&t.organization}, "organization", "one organization (default: every one of which anything ever reached the indexer)")
+	enumFlag(cmd, &t.list, "list", "one list, such as products (default: all)", listNames())
 	t.json.flag(cmd)
 }
 
@@ -39,29 +38,18 @@ type scope struct {
 }
 
 func (t *listsTarget) open(ctx context.Context) (*scope, error) {
-	var one value.ID
-	if t.organization != "" {
-		var err error
-		if one, err = value.ParseID(t.organization); err != nil {
-			return nil, fmt.Errorf("--organization %w", err)
-		}
-	}
 	table, info, err := t.openTable(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &scope{table: table, owner: t.table, all: index.NewLists(table, dynamo.Shards), organizations: []value.ID{one}}
+	s := &scope{table: table, owner: t.table, all: index.NewLists(table, dynamo.Shards), organizations: []value.ID{t.organization}}
 	if info != nil {
 		s.owner = info.OrganizationID // new data has a new one
 	}
 	if s.lists = s.all.All(); t.list != "" {
-		list := s.all.Named(t.list)
-		if list == nil {
-			return nil, wrongUsage("--list %s: must be one of %s", t.list, strings.Join(s.result().Lists, ", "))
-		}
-		s.lists = []*index.List{list}
+		s.lists = []*index.List{s.all.Named(t.list)}
 	}
-	if t.organization == "" {
+	if t.organization.IsZero() {
 		s.organizations, err = table.Organizations(ctx)
 	}
 	return s, err
@@ -86,19 +74,7 @@ func (s *scope) String() string {
 	return fmt.Sprintf("%s of %s", counted(len(s.lists), "list"), counted(len(s.organizations), "organization"))
 }
 
-// listSteps are the steps of the progress bar for one list.
-const listSteps = 100
-
+// bar shows how many lists are done.
 func (s *scope) bar(errOut io.Writer, description string) *progressbar.ProgressBar {
-	return newBar(errOut, description, int64(len(s.organizations)*len(s.lists)*listSteps))
-}
-
-// listProgress returns a function that shows the progress within one list.
-func listProgress(bar *progressbar.ProgressBar) func(done, of int) {
-	shown := 0
-	return func(done, of int) {
-		now := done * listSteps / max(of, 1)
-		_ = bar.Add(now - shown)
-		shown = now
-	}
+	return newBar(errOut, description, int64(len(s.organizations)*len(s.lists)))
 }

@@ -1,6 +1,6 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
 // imports, exports and erases records, receives webhooks and causes events, follows the feed of changes, rebuilds and verifies the index of lists,
-// seals secrets again after a rotation, keeps the keys of record senders, and shows, redrives and replays what waits in dead letter queues and the park.
+// seals secrets again after a rotation, and shows, redrives and replays what waits in dead letter queues and the park.
 // The work itself is in package ops and the local packages; this one has the
 // flags, the output and the exit codes.
 package main
@@ -33,9 +33,10 @@ func main() {
 	}
 }
 
-// Exit codes of the commands that compare or look, as those of diff. Every
-// command exits with exitTrouble for a wrong command line.
+// Exit codes. The commands that compare or look have those of diff. Every command
+// exits with exitTrouble for a wrong command line.
 const (
+	exitFailed  = 1
 	exitFound   = 1
 	exitTrouble = 2
 )
@@ -89,16 +90,38 @@ func unlessInterrupted(err error) error {
 	return err
 }
 
-// exitCode returns 1 for an error without its own code. A command that runs
-// until it is interrupted ends with 0.
+// exitCode returns exitTrouble for an error that no command returned: cobra found
+// the command line wrong.
 func exitCode(err error) int {
 	if own := (*exitError)(nil); errors.As(err, &own) {
 		return own.code
 	}
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err == nil {
 		return 0
 	}
-	return 1
+	return exitTrouble
+}
+
+// finish has a command and those below it put errors of AWS plainly, and exit
+// with exitFailed where they have no code of their own. A command that runs until
+// it is interrupted ends without an error.
+func finish(cmd *cobra.Command) {
+	cmd.Long = asCalled(cmd.Long)
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := plainly(run(cmd, args))
+			switch own := (*exitError)(nil); {
+			case errors.Is(err, context.Canceled):
+				return nil
+			case err == nil || errors.As(err, &own):
+				return err
+			}
+			return &exitError{exitFailed, err}
+		}
+	}
+	for _, below := range cmd.Commands() {
+		finish(below)
+	}
 }
 
 func newRootCommand() *cobra.Command {
@@ -107,16 +130,13 @@ func newRootCommand() *cobra.Command {
 		Long: `Commerce runs and operates the Commerce Integration Service. A command exits with
 0 when it is done, 1 when it failed, and 2 when the command line is wrong; those
 that compare or look have their own codes, which their help tells.`,
-		SilenceUsage: true, SilenceErrors: true, PersistentPreRunE: checkFlags, Version: version(),
+		SilenceUsage: true, SilenceErrors: true, Version: version(),
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: os.Args[0]},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
 		newListenCommand(), newTriggerCommand(), newTailCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
-		newRejectsCommand(), newResealCommand(), newSendersCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand(), newVersionCommand())
-	root.InitDefaultCompletionCmd()
-	root.SetHelpCommand(helpOf(root))
-	strict(root)
+		newRejectsCommand(), newResealCommand(), newStatusCommand(), newDashboardCommand(), newOpenAPICommand(), newVersionCommand())
+	finish(root)
 	return root
 }

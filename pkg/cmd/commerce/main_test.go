@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -16,6 +17,10 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Args[0] = "commerce" // as which tests call it
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
+		_ = p.Value.Set("8") // they wait for services more than they compute
+	}
 	// The tests' services start their own servers, whatever the environment.
 	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"} {
 		if err := os.Unsetenv(name); err != nil {

@@ -32,21 +32,6 @@ func isTerminal(out io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// progressLines writes lines where a bar would not show, without a terminal: one at most
-// every 10 seconds.
-type progressLines struct {
-	out  io.Writer
-	last time.Time
-}
-
-func (p *progressLines) add(now time.Time, line string) {
-	const pause = 10 * time.Second
-	if now.Sub(p.last) >= pause && !isTerminal(p.out) {
-		p.last = now
-		fmt.Fprintln(p.out, line)
-	}
-}
-
 // writeTable aligns the cells of rows. The first row is the header.
 func writeTable(out io.Writer, rows [][]string) error {
 	const gap = 2
@@ -115,6 +100,14 @@ func (j jsonFlag) print(out io.Writer, result any, text func() error) error {
 		return writeJSON(out, result)
 	}
 	return text()
+}
+
+// printf is print with a text that is formatted.
+func (j jsonFlag) printf(out io.Writer, result any, format string, args ...any) error {
+	return j.print(out, result, func() error {
+		_, err := fmt.Fprintf(out, format, args...)
+		return err
+	})
 }
 
 // printCounts prints messages of a scan that were counted by group: as JSON, or as

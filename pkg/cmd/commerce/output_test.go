@@ -1,10 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestWhatATerminalWouldObeyIsEscaped(t *testing.T) {
@@ -32,18 +30,5 @@ func TestATableIsAligned(t *testing.T) {
 	}
 	if got, want := out.String(), "A         B  C\nlong one  -  x\\u0009y\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestAWaitWithoutATerminalPrintsALineEveryTenSeconds(t *testing.T) {
-	t.Parallel()
-	var out strings.Builder
-	start := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-	lines := progressLines{out: &out, last: start}
-	for second := range 21 {
-		lines.add(start.Add(time.Duration(second)*time.Second), fmt.Sprintf("%d to store", 21-second))
-	}
-	if got, want := out.String(), "11 to store\n1 to store\n"; got != want {
-		t.Errorf("printed %q, want %q", got, want)
 	}
 }

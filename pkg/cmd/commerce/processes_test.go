@@ -3,8 +3,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,25 +56,8 @@ func shareFunctions(t *testing.T, data string) {
 func (s *ownService) functions(t *testing.T) map[string][]int {
 	t.Helper()
 	found := map[string][]int{}
-	statuses, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range statuses {
-		stat, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		_, rest, _ := bytes.Cut(stat, []byte(") "))
-		fields := strings.Fields(string(rest))
-		if len(fields) < 2 || fields[1] != strconv.Itoa(s.cmd.Process.Pid) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		program, err := os.Readlink(filepath.Join(filepath.Dir(path), "exe"))
+	for _, pid := range childrenOf(t, s.cmd.Process.Pid) {
+		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		if err == nil && filepath.Base(filepath.Dir(program)) == "functions" {
 			found[filepath.Base(program)] = append(found[filepath.Base(program)], pid)
 		}
@@ -196,21 +178,4 @@ func TestProcessesOfTheAPIAreStartedAgainAndEndWithTheService(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.exit(t)
-}
-
-func TestProcessesDeliverThoughTheTableFails(t *testing.T) {
-	s := startProcesses(t, "--faults", "throttle=5,internalError=2,lostAnswer=2,unprocessed=10", "--seed", "7")
-	s.hurry(t)
-	r := (&s.service).subscribe(t, "order.created")
-	ids := map[string]bool{}
-	for range 50 {
-		id := value.NewID()
-		ids[id.String()] = true
-		s.send(t, s.order(id, "CONFIRMED"))
-	}
-	await(t, "an event of each order at the receiver", func() bool { return len(unique(r)) == len(ids) })
-	s.stop(t)
-	if out := s.output.String(); !strings.Contains(out, "Faults of seed 7:\nrequests: map[") || !strings.Contains(out, "\nthrottle: map[") {
-		t.Errorf("output: got %q, want the faults that happened", out)
-	}
 }

@@ -81,8 +81,5 @@ func redrive(ctx context.Context, t *target, queue string, rate int32, asJSON js
 		From  string `json:"from"`
 		To    string `json:"to"`
 	}{moved, from, to}
-	return errors.Join(err, asJSON.print(out, result, func() error {
-		_, err := fmt.Fprintf(out, "moved %d messages from %s to %s\n", moved, from, to)
-		return err
-	}))
+	return errors.Join(err, asJSON.printf(out, result, "moved %d messages from %s to %s\n", moved, from, to))
 }

@@ -18,12 +18,9 @@ func newReindexCommand() *cobra.Command {
 	t := &listsTarget{}
 	cmd := &cobra.Command{
 		Use: "reindex", Short: "Make the index of lists again from the table", Args: cobra.NoArgs,
-		Long: `Reindex builds the index of lists again from the records in the table, for all
-organizations or one, and all lists or one. Meanwhile the lists are answered
-from the old index, and changes are followed; a new index replaces the old one
-atomically. The service itself never needs this command. It repairs an index
-that differs from the table, as commerce verify reports, or that an older
-version of the service has written.
+		Long: `Reindex builds the index of lists again from the records in the table, for what
+commerce verify reports. Meanwhile the lists are answered from the old index, and
+changes are followed; the new index replaces it in one step.
 
 An interrupted run ends within seconds, after the jobs under way. The same
 command resumes it within a day.`,
@@ -49,9 +46,8 @@ func reindex(ctx context.Context, t *listsTarget, out, errOut io.Writer) error {
 	}
 	c := compactor.New(s.table, s.all.All(), time.Now, newLogger(errOut, slog.LevelError))
 	bar := s.bar(errOut, "reindexing")
-	newProgress := func() func(done, of int) { return listProgress(bar) }
 	for _, org := range s.organizations {
-		if err = ops.Reindex(ctx, s.table, c, org, s.lists, position, newProgress); err != nil {
+		if err = ops.Reindex(ctx, s.table, c, org, s.lists, position, func() { _ = bar.Add(1) }); err != nil {
 			break
 		}
 	}
@@ -62,10 +58,7 @@ func reindex(ctx context.Context, t *listsTarget, out, errOut io.Writer) error {
 	if err := position.Remove(); err != nil {
 		return err
 	}
-	return t.json.print(out, s.result(), func() error {
-		_, err := fmt.Fprintf(out, "reindexed %s\n", s)
-		return err
-	})
+	return t.json.printf(out, s.result(), "reindexed %s\n", s)
 }
 
 // position returns the position of an interrupted run of the same command.

@@ -26,28 +26,22 @@ func newRejectsCommand() *cobra.Command {
 	c := &rejectsCommand{}
 	cmd := &cobra.Command{
 		Use: "rejects", Short: "Count, show and send back refused records", Args: cobra.NoArgs,
-		Long: `Rejects looks into the dead letter queue of the records queue. Each message there
-holds one refused record. The command counts them by organization, kind, reason
-and field; --show prints some of them, with what is wrong. --replay sends them
-to the records queue again, where they are applied as new records. A record
-without a version therefore replaces anything stored since. Records that are
-refused again come back. Messages that do not hold a single record are counted
-as such and never sent; commerce redrive records moves all messages.
+		Long: `Rejects counts the refused records in the dead letter queue of the records queue
+by organization, kind, reason and field. --show prints some of them, with what is
+wrong. --replay sends them to the records queue again, unchanged: a record without
+a version replaces anything stored since, and one that is refused again comes
+back. Messages without a single record stay; commerce redrive records moves all.
 
-Counting and showing take nothing out. SQS shows a message only to a receiver,
-so other receivers do not see the messages meanwhile, or for 5 minutes when the
-command is killed. Their receive count rises, which has no effect in a queue
-without a redrive policy; the command refuses a queue that has one. The redrive
-policy of the records queue names the dead letter queue, unless --dlq-url does.
-The queue keeps a record for 14 days.`,
+Counting and showing take nothing out. Other receivers do not see the messages
+meanwhile. The queue keeps a record for 14 days.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return unlessInterrupted(c.run(cmd.Context(), cmd.OutOrStdout()))
 		},
 	}
 	c.deadLetterFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&c.filter.OrganizationID, "organization", "", "those of one organization, a UUID")
-	flags.StringVar(&c.filter.Kind, "kind", "", "those of one kind, such as product")
+	flags.Var(idFlag{&c.organization}, "organization", "those of one organization")
+	enumFlag(cmd, &c.filter.Kind, "kind", "those of one kind, such as product", kindNames())
 	flags.StringVar(&c.filter.Reason, "reason", "", "those refused for one reason, such as validation_failed")
 	flags.IntVar(&c.show, "show", 0, "print so many records")
 	flags.BoolVar(&c.replay, "replay", false, "send the records to the records queue again")
@@ -64,6 +58,7 @@ func (c *rejectsCommand) run(ctx context.Context, out io.Writer) error {
 	case c.limit > 0 && !c.replay:
 		return wrongUsage("--limit goes with --replay")
 	}
+	c.filter.OrganizationID = idFlag{&c.organization}.String()
 	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
 	if err != nil {
 		return err

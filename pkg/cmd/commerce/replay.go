@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -33,32 +34,27 @@ func newReplayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay", Short: "Hand the parked changes to their consumers again", Args: cobra.NoArgs,
 		Long: `Replay takes stream records that the dispatcher or the indexer could not process
-out of the park. It processes them in this process, as the function would, with
-the given table and queues. Records that succeed are deleted from the park.
-Records that fail again stay there; each gets a line with the reason, and the
-exit code is 1. Fix the cause first, and run the command of the deployed
-version.
+out of the park, and processes them in this process, with the given table and
+queues. Fix the cause first, and run the command of the deployed version. A record
+that fails again stays, gets a line with the reason, and makes the exit code 1.
+Replay may be interrupted and repeated: repeating a record has no effect.
 
-Replay may be repeated and interrupted: repeating a record has no effect. A
-record that has changed since is indexed as of its last change. --dry-run counts
-the parked records by consumer and reason and changes nothing. SQS shows a
-message only to a receiver, so other receivers do not see the messages meanwhile,
-or for 5 minutes when the command is killed. The park keeps a record for 14
-days.`,
+--dry-run counts the parked records by consumer and reason and changes nothing.
+Other receivers do not see the messages meanwhile.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return unlessInterrupted(c.run(cmd.Context(), cmd.OutOrStdout()))
 		},
 	}
 	c.tableFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&c.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
-	flags.StringVar(&c.queueURL, "queue-url", "", "URL of the park in AWS, instead of the local runner's")
-	flags.StringVar(&c.deliveriesURL, "deliveries-queue-url", "", "URL of the deliveries queue in AWS, for the dispatcher")
-	flags.StringVar(&c.slowDeliveriesURL, "slow-deliveries-queue-url", "", "URL of the slow deliveries queue in AWS, for the dispatcher")
-	flags.StringVar(&c.indexJobsURL, "index-jobs-queue-url", "", "URL of the queue of index jobs in AWS, for the indexer")
+	c.endpointFlag(cmd)
+	urlFlag(cmd, &c.queueURL, "queue-url", "URL of the park in AWS, instead of the local runner's")
+	urlFlag(cmd, &c.deliveriesURL, "deliveries-queue-url", "URL of the deliveries queue in AWS, for the dispatcher")
+	urlFlag(cmd, &c.slowDeliveriesURL, "slow-deliveries-queue-url", "URL of the slow deliveries queue in AWS, for the dispatcher")
+	urlFlag(cmd, &c.indexJobsURL, "index-jobs-queue-url", "URL of the queue of index jobs in AWS, for the indexer")
 	flags.StringVar(&c.alertTopic, "alert-topic", "", "ARN of the SNS topic that alerts are published to (default: none is)")
-	flags.StringVar(&c.consumer, "consumer", "", "dispatcher or indexer (default: both)")
-	flags.BoolVar(&c.dryRun, "dry-run", false, "count what is parked by consumer and reason")
+	enumFlag(cmd, &c.consumer, "consumer", "dispatcher or indexer (default: both)", []string{ops.Dispatcher, ops.Indexer})
+	flags.BoolVar(&c.dryRun, "dry-run", false, "count the parked records by consumer and reason")
 	flags.IntVar(&c.limit, "limit", 0, fmt.Sprintf("most records to replay (default: all, of %d messages at most)", ops.MaxScan))
 	c.json.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "limit")
@@ -132,13 +128,15 @@ type replayFailure struct {
 }
 
 // openQueues returns a client for the queues: all of the local runner, or all
-// in AWS, where every queue that the consumers need must be named.
+// in AWS, where each must be named.
 func (c *replayCommand) openQueues(ctx context.Context) (*sqs.Client, error) {
-	if c.table+c.queueURL+c.deliveriesURL+c.slowDeliveriesURL+c.indexJobsURL != "" {
-		if missing := c.missing(); len(missing) > 0 {
-			return nil, wrongUsage("the park in AWS needs %s, too", strings.Join(missing, ", "))
-		}
+	given := []string{c.queueURL, c.table, c.deliveriesURL, c.slowDeliveriesURL, c.indexJobsURL}
+	switch whole := !slices.Contains(given, ""); {
+	case whole, c.dryRun && c.queueURL != "":
 		return newSQSClient(ctx, c.endpoint)
+	case strings.Join(given, "") != "":
+		return nil, wrongUsage("the park in AWS needs --queue-url, and without --dry-run --table, " +
+			"--deliveries-queue-url, --slow-deliveries-queue-url and --index-jobs-queue-url")
 	}
 	client, info, err := c.openSQS(ctx, "name the park with --queue-url")
 	if err != nil {
@@ -147,25 +145,6 @@ func (c *replayCommand) openQueues(ctx context.Context) (*sqs.Client, error) {
 	c.deliveriesURL, c.slowDeliveriesURL, c.indexJobsURL = info.DeliveriesQueueURL, info.SlowDeliveriesQueueURL, info.IndexJobsQueueURL
 	c.queueURL, err = ops.QueueURL(ctx, client, ops.ParkQueueName)
 	return client, err
-}
-
-// missing returns the flags that AWS needs and were not given.
-func (c *replayCommand) missing() (names []string) {
-	for _, f := range []struct {
-		name, value string
-		needed      bool
-	}{
-		{"--queue-url", c.queueURL, true},
-		{"--table", c.table, !c.dryRun},
-		{"--deliveries-queue-url", c.deliveriesURL, !c.dryRun && c.consumer != ops.Indexer},
-		{"--slow-deliveries-queue-url", c.slowDeliveriesURL, !c.dryRun && c.consumer != ops.Indexer},
-		{"--index-jobs-queue-url", c.indexJobsURL, !c.dryRun && c.consumer != ops.Dispatcher},
-	} {
-		if f.needed && f.value == "" {
-			names = append(names, f.name)
-		}
-	}
-	return names
 }
 
 func (c *replayCommand) count(ctx context.Context, scan *ops.QueueScan, out io.Writer) error {

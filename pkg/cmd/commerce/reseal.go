@@ -30,9 +30,9 @@ func newResealCommand() *cobra.Command {
 		Use: "reseal", Short: "Seal everything again under the current service key", Args: cobra.NoArgs,
 		Long: `Reseal belongs to a rotation of the service key. It opens everything in the
 table that is sealed under the key before and seals it under the current one:
-webhook endpoints' secrets, the keys of record senders and answers that are
-kept for Idempotency-Key. In AWS --secret names the key's secret, whose versions AWSCURRENT and AWSPREVIOUS
-are the two keys.
+webhook endpoints' secrets and answers that are kept for Idempotency-Key. In AWS
+--secret names the key's secret, whose versions AWSCURRENT and AWSPREVIOUS are
+the two keys.
 
 It reads the whole table, half a read unit for each 4 KB, until a pass finds
 nothing under an older key, and writes an item only as it was read, so that it
@@ -50,7 +50,7 @@ not look. What no key opens is named.`,
 	}
 	c.tableFlags(cmd)
 	cmd.Flags().StringVar(&c.secret, "secret", "", "ARN or name of the service key's secret in AWS, the stack's output ServiceKeySecretArn")
-	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "count what is under an older key")
+	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "count the items under an older key")
 	c.json.flag(cmd)
 	cmd.MarkFlagsRequiredTogether("table", "secret")
 	return cmd
@@ -81,26 +81,25 @@ func (c *resealCommand) reseal(ctx context.Context, errOut io.Writer) (counts op
 	r := &ops.Reseal{Table: table, Box: box, Clock: time.Now, DryRun: c.dryRun, Unreadable: func(item string, err error) {
 		fmt.Fprintln(errOut, visible(item)+": "+visible(err.Error()))
 	}}
+	r.Position = &ops.Position[ops.ResealState]{}
 	if !c.dryRun {
 		owner := c.table
 		if info != nil {
 			owner = info.OrganizationID // new data has a new one
 		}
 		fingerprint := ops.Fingerprint(owner, os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), sealed.KeyID(keys[0]))
-		if r.Position, err = ops.OpenResealPosition(c.data, fingerprint, time.Now()); err != nil {
+		now, file := time.Now(), ops.PositionFile(c.data, "reseal", fingerprint)
+		if r.Position, err = ops.OpenPosition(file, fingerprint, now, now.Add(-ops.MaxPositionAge), ops.ResealState{}); err != nil {
 			return counts, created, err
 		}
-		if r.Position.Resumed() {
+		if r.Position.State.Counts.Items > 0 {
 			fmt.Fprintln(errOut, "going on with an interrupted run")
 		}
 	}
 	if counts, err = r.Run(ctx); err != nil {
 		return counts, created, fmt.Errorf("%w; give the same command again to go on", unlessInterrupted(err))
 	}
-	if r.Position != nil {
-		err = r.Position.Remove()
-	}
-	return counts, created, err
+	return counts, created, r.Position.Remove()
 }
 
 // serviceKeys returns the service keys, the current one first, and when the
@@ -118,11 +117,8 @@ func (t *target) serviceKeys(ctx context.Context, secret string) (keys [][]byte,
 }
 
 func (c *resealCommand) report(out io.Writer, counts ops.ResealCounts, created time.Time) error {
-	if err := c.json.print(out, counts, func() error {
-		_, err := fmt.Fprintf(out, "sealed items  %d\nresealed      %d\nleft          %d\nunreadable    %d\n",
-			counts.Items, counts.Resealed, counts.Left, counts.Unreadable)
-		return err
-	}); err != nil {
+	if err := c.json.printf(out, counts, "sealed items  %d\nresealed      %d\nleft          %d\nunreadable    %d\n",
+		counts.Items, counts.Resealed, counts.Left, counts.Unreadable); err != nil {
 		return trouble(err)
 	}
 	settled := created.Add(sealed.KeysMaxAge)

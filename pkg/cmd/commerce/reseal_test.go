@@ -10,9 +10,30 @@ import (
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
+
+// tableHarness is a table without functions, with a data folder that points at it.
+type tableHarness struct {
+	table *dynamo.Table
+	data  string
+	info  runner.Info
+}
+
+func newTableHarness(t *testing.T) *tableHarness {
+	t.Helper()
+	client, name := dynamotest.Client(t)
+	s := &tableHarness{table: dynamo.New(client, name, time.Now), data: t.TempDir()}
+	s.info = runner.Info{OrganizationID: testOrganization, DynamoDBEndpoint: *client.Options().BaseEndpoint, TableName: name}
+	if err := runner.WriteInfo(s.data, &s.info); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 func TestResealMovesATableInAWSToTheNewKey(t *testing.T) {
 	h := newTableHarness(t)
@@ -57,8 +78,8 @@ func TestResealMovesATableInAWSToTheNewKey(t *testing.T) {
 		queues := newQueues(t)
 		stdout, stderr, err := runCommand(t.Context(), "status", "--data", t.TempDir(), "--endpoint", queues.file.SQSEndpoint,
 			"--queue-url", queues.file.RecordsQueueURL, "--table", h.info.TableName, "--secret", "ServiceKey")
-		if codeOf(err) != wantCode || !strings.HasSuffix(stdout, want) {
-			t.Errorf("status: exit code %d, %s, printed %s; want %d and %q", codeOf(err), stderr, stdout, wantCode, want)
+		if exitCode(err) != wantCode || !strings.HasSuffix(stdout, want) {
+			t.Errorf("status: exit code %d, %s, printed %s; want %d and %q", exitCode(err), stderr, stdout, wantCode, want)
 		}
 	}
 	const advice = "\n1 item under an older service key; before the next rotation: commerce reseal --table %s --secret ServiceKey\n"

@@ -4,19 +4,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"math/rand/v2"
 	"os"
 	"runtime"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/commerce-integration/service/pkg/local/clocks"
-	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
@@ -24,9 +16,8 @@ import (
 // runOptions are the runner's configuration and the flags that it does not have.
 type runOptions struct {
 	runner.Config
-	logLevel, tableServer, faults string
-	noPrivateTargets              bool
-	clocks                        time.Duration
+	logLevel, tableServer string
+	noPrivateTargets      bool
 }
 
 func newRunCommand() *cobra.Command {
@@ -42,24 +33,14 @@ Ctrl-C ends everything within 15 s, a second one at once.
 
 The table server is dynoxide on Linux on x86-64, which npm fetches once, and
 AWS's DynamoDB Local elsewhere, which Maven fetches once and Java 17 or newer
-runs. --table-server selects one; each has its own tables.
+runs. --table-server selects one; each has its own tables. Items whose age is
+over are deleted on dynoxide alone, in a table that is named commerce.
 
 With --processes every function runs as in Lambda: as its real binary, in
 processes that take one invocation at a time, start when needed, are killed at
 the function's timeout and replaced when they die. The stream is read as one of
 eight shards. In a checkout the command builds the binaries first; elsewhere
-make build must have built them for this machine.
-
---faults makes requests of the functions to the table fail, in percent by kind:
-` + faultKinds() + `
-("all" for each of them). The start, provisioning and the reading of the stream
-are spared. Faults go with --processes, which gives each function its own
-client, and without. The same --seed repeats the same faults, as far as the
-requests of a function come in the same order.
-
---clocks lets the clocks of processes differ by up to so much, for tests: each
-gets its own from --seed, but the authorizer, which compares tokens' times with
-their issuer's clock. It goes with --processes, in a checkout.`,
+make build must have built them for this machine.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -67,41 +48,15 @@ their issuer's clock. It goes with --processes, in a checkout.`,
 	flags.StringVar(&o.DataDir, "data", defaultData, "data folder")
 	flags.StringVar(&o.Template, "template", "template.yaml", "the stack's template")
 	flags.StringVar(&o.Table, "table", "", "name of the table, which is made if it is not there (default: commerce)")
-	flags.StringVar(&o.tableServer, "table-server", "", "dynoxide or dynamodb-local, default by platform")
-	flags.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
+	enumFlag(cmd, &o.tableServer, "table-server", "dynoxide or dynamodb-local, default by platform",
+		[]string{string(tableserver.Dynoxide), string(tableserver.DynamoDBLocal)})
+	o.logLevel = "warn"
+	enumFlag(cmd, &o.logLevel, "log-level", "debug, info, warn or error", []string{"debug", "info", "warn", "error"})
 	flags.BoolVar(&o.Fresh, "fresh", false, "remove the old data first")
 	flags.BoolVar(&o.NoDemo, "no-demo", false, "without demo records")
 	flags.BoolVar(&o.noPrivateTargets, "no-private-targets", false, "refuse webhooks to private addresses, as in AWS")
 	flags.BoolVar(&o.Processes, "processes", false, "run every function's real binary in processes of its own")
-	flags.StringVar(&o.faults, "faults", "", "faults between functions and table in percent, such as throttle=5,timeout=1")
-	flags.DurationVar(&o.clocks, "clocks", 0, "how far apart the clocks of processes are, at most")
-	flags.Uint64Var(&o.Seed, "seed", 0, "of the faults and clocks; 0 is one by chance")
 	return cmd
-}
-
-func faultKinds() string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(faults.All()), "[]"), " ", ", ")
-}
-
-// parseFaults reads the value of --faults.
-func parseFaults(text string) (faults.Rates, error) {
-	rates := faults.Rates{}
-	for part := range strings.SplitSeq(text, ",") {
-		kind, number, _ := strings.Cut(strings.TrimSpace(part), "=")
-		percent, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(percent >= 0 && percent <= 100) {
-			return nil, wrongUsage("--faults %s: want kinds with their percentages, such as throttle=5,timeout=1", text)
-		}
-		switch {
-		case kind == "all":
-			maps.Copy(rates, faults.Every(percent/100))
-		case slices.Contains(faults.All(), faults.Fault(kind)):
-			rates[faults.Fault(kind)] = percent / 100
-		default:
-			return nil, wrongUsage("--faults %s: there is no %q; there are %s", text, kind, faultKinds())
-		}
-	}
-	return rates, nil
 }
 
 func (o *runOptions) run(cmd *cobra.Command) error {
@@ -115,11 +70,8 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	o.BusEndpoint = os.Getenv("AWS_ENDPOINT_URL_EVENTBRIDGE")
 	o.FunctionLogs, o.Logger = cmd.ErrOrStderr(), newLogger(cmd.ErrOrStderr(), level)
 	o.Ready = func(info *runner.Info) { greet(out, info) }
-	err := o.setFaults(out)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintln(out, "Starting …")
+	var err error
 	if o.TableServer, err = o.tableServerKind(); err != nil {
 		return err
 	}
@@ -142,27 +94,6 @@ func (o *runOptions) tableServerKind() (tableserver.Kind, error) {
 		return "", nil
 	}
 	return tableserver.KindFor(runtime.GOOS, runtime.GOARCH)
-}
-
-// setFaults makes the run inject the faults of --faults and print at its end
-// how many there were, and lets clocks differ.
-func (o *runOptions) setFaults(out io.Writer) (err error) {
-	if o.Seed == 0 {
-		o.Seed = rand.Uint64() //nolint:gosec // it need not be secret
-	}
-	if o.clocks < 0 || o.clocks > 0 && !o.Processes {
-		return wrongUsage("--clocks %s: must be positive, and needs --processes", o.clocks)
-	}
-	o.Clocks = clocks.Clocks{Apart: o.clocks, Seed: o.Seed}
-	if o.faults == "" {
-		return nil
-	}
-	if o.Faults, err = parseFaults(o.faults); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "Faults %s with --seed %d\n", o.faults, o.Seed)
-	o.Injected = func(counts faults.Counts) { fmt.Fprintf(out, "Faults of seed %d:\n%s", o.Seed, counts) }
-	return nil
 }
 
 // greet prints the credentials and some requests to try the service with.

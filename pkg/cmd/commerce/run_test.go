@@ -93,8 +93,8 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 	}{
 		"table file's head":       {spoil: spoil("table/tables.db", 0, "no database"), want: "tables.db is damaged"},
 		"table file's middle":     {spoil: spoil("table/tables.db", 20000, noise), want: "tables.db is damaged"},
-		"queue journal's head":    {spoil: spoil("queues/*.journal", 0, "no journal"), want: "corrupt queue journal"},
-		"queue journal's middle":  {spoil: spoil("queues/*.journal", 300, "noise"), want: "--fresh"},
+		"queue journal's head":    {spoil: spoil("queues/queues.jsonl", 0, "no journal"), want: "unreadable queue journal"},
+		"queue journal's middle":  {spoil: spoil("queues/queues.jsonl", 300, "noise"), want: "--fresh"},
 		"state that is no JSON":   {spoil: spoil("state.json", -1, "{"), want: "state.json is damaged"},
 		"state that lacks a key":  {spoil: spoil("state.json", -1, `{"serviceKey":"AAAA"}`), want: "state.json is damaged"},
 		"state that is gone":      {spoil: func(t *testing.T, data string) { remove(t, data, "state.json") }, want: "state.json is gone"},
@@ -147,7 +147,7 @@ func TestARunGoesOnWithoutWhatItCanMakeAgain(t *testing.T) {
 		"checkpoints that are no JSON": spoil("checkpoints/IndexerChanges.checkpoint", 0, "noise"),
 		"no checkpoints":               func(t *testing.T, data string) { remove(t, data, "checkpoints") },
 		"a torn journal": func(t *testing.T, data string) {
-			found, err := filepath.Glob(filepath.Join(data, "queues/*.journal"))
+			found, err := filepath.Glob(filepath.Join(data, "queues/*.jsonl"))
 			if err != nil || len(found) != 1 {
 				t.Fatal(found, err)
 			}
@@ -367,9 +367,6 @@ func childrenOf(t *testing.T, pid int) []int {
 		if _, err := fmt.Sscan(string(text), &own); err == nil && parent == pid {
 			children = append(children, own)
 		}
-	}
-	if len(children) == 0 {
-		t.Fatalf("process %d has no children", pid)
 	}
 	return children
 }

@@ -2,11 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // TestCommandLines runs the terminal sessions of testdata/script against a
@@ -18,7 +27,6 @@ func TestCommandLines(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			q := newQueues(env.T().(testing.TB))
-			q.park(env.T().(testing.TB))
 			env.Values["queues"] = q
 			env.Setenv("DATA", q.data)
 			env.Setenv("SITE1", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f07")
@@ -69,4 +77,27 @@ func scriptSent(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, line := range lines {
 		fmt.Fprintln(ts.Stdout(), line)
 	}
+}
+
+// scriptRefuse puts what is refused of the messages of a file, one a line,
+// where ingest puts it.
+func scriptRefuse(ts *testscript.TestScript, _ bool, args []string) {
+	q := ts.Value("queues").(*queues)
+	rejects := queue.NewRejects(q.Queue("RecordsDLQ"))
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		changes, refusals := commerce.ParseMessage([]byte(strings.TrimSuffix(line, "\n")))
+		for _, c := range changes {
+			if _, err := commerce.Apply(nil, c, value.TimeOf(time.Now())); err != nil {
+				refusals = append(refusals, commerce.Refuse(c, err))
+			}
+		}
+		ts.Check(rejects.Reject(context.Background(), "m-1", refusals))
+	}
+}
+
+// scriptPark parks an empty stream record: park CONSUMER CAUSE.
+func scriptPark(ts *testscript.TestScript, _ bool, args []string) {
+	q := ts.Value("queues").(*queues)
+	record := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "1"}}
+	ts.Check(queue.NewPark(q.Queue(ops.ParkQueueName)).Park(context.Background(), args[0], record, errors.New(args[1])))
 }

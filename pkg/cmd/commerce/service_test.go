@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -297,4 +300,18 @@ func (s *service) commerce(t *testing.T, args ...string) string {
 		t.Fatalf("commerce %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
 	}
 	return stdout
+}
+
+// dynamo is DynamoDB's own client of the service's table.
+func (s *service) dynamo() *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		BaseEndpoint: &s.DynamoDBEndpoint, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+}
+
+func text(v types.AttributeValue) string {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
 }

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,65 +22,40 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// wiretap is a receiver that keeps the bytes of its requests as they came.
+// wiretap is a receiver that keeps its requests as they came.
 type wiretap struct {
 	url      string
-	requests chan []byte
+	requests chan request
 }
 
 // newWiretap answers its n-th request, counted from 1, with the status.
 func newWiretap(t *testing.T, status func(n int) int) *wiretap {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wiretap{url: "http://" + l.Addr().String() + "/hook", requests: make(chan []byte, 16)}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for n := 1; ; n++ {
-			conn, err := l.Accept()
-			if err != nil {
-				return // the test has ended
+	w, n := &wiretap{requests: make(chan request, 16)}, 0
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		got := request{method: r.Method, Header: map[string]string{}, Body: string(body)}
+		for name, values := range r.Header {
+			got.Header[strings.ToLower(name)] = values[0]
+			if len(values) > 1 || err != nil {
+				t.Errorf("header %s: %q; %v", name, values, err)
 			}
-			request, err := overhear(conn, status(n))
-			if err != nil {
-				t.Errorf("request %d: %v in %q", n, err, request)
-			}
-			w.requests <- request
 		}
-	}()
-	t.Cleanup(func() {
-		l.Close()
-		<-ended
-	})
+		n++
+		rw.WriteHeader(status(n))
+		w.requests <- got
+	}))
+	t.Cleanup(server.Close)
+	w.url = server.URL + "/hook"
 	return w
-}
-
-// overhear takes one request and answers it.
-func overhear(conn net.Conn, status int) ([]byte, error) {
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return nil, err
-	}
-	var raw bytes.Buffer
-	r, err := http.ReadRequest(bufio.NewReaderSize(io.TeeReader(conn, &raw), 1))
-	if err == nil {
-		_, err = io.Copy(io.Discard, r.Body)
-	}
-	if err == nil {
-		_, err = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status, http.StatusText(status))
-	}
-	return raw.Bytes(), err
 }
 
 // next is the next request.
 func (w *wiretap) next(t *testing.T) request {
 	t.Helper()
 	select {
-	case raw := <-w.requests:
-		return parseRequest(t, raw)
+	case got := <-w.requests:
+		return got
 	case <-time.After(patience):
 		t.Fatal("nothing was delivered")
 		return request{}
@@ -91,69 +64,45 @@ func (w *wiretap) next(t *testing.T) request {
 
 // request is a webhook, taken apart so that it can be tampered with.
 type request struct {
-	line   string
-	header map[string]string // by lower-case name
-	body   string
-}
-
-func parseRequest(t *testing.T, raw []byte) request {
-	t.Helper()
-	head, body, _ := strings.Cut(string(raw), "\r\n\r\n")
-	lines := strings.Split(head, "\r\n")
-	r := request{line: lines[0], header: map[string]string{}, body: body}
-	for _, line := range lines[1:] {
-		name, v, ok := strings.Cut(line, ": ")
-		if _, twice := r.header[strings.ToLower(name)]; !ok || twice {
-			t.Fatalf("header line %q of\n%s", line, raw)
-		}
-		r.header[strings.ToLower(name)] = v
-	}
-	return r
-}
-
-// raw is the request as it goes over the wire.
-func (r request) raw() []byte {
-	text := r.line + "\r\n"
-	for _, name := range slices.Sorted(maps.Keys(r.header)) {
-		text += name + ": " + r.header[name] + "\r\n"
-	}
-	return []byte(text + "\r\n" + r.body)
+	method string
+	Header map[string]string `json:"header"` // by lower-case name
+	Body   string            `json:"body"`
 }
 
 func (r request) with(header, v string) request {
-	r.header = maps.Clone(r.header)
-	r.header[header] = v
+	r.Header = maps.Clone(r.Header)
+	r.Header[header] = v
 	return r
 }
 
 func (r request) without(header string) request {
-	r.header = maps.Clone(r.header)
-	delete(r.header, header)
+	r.Header = maps.Clone(r.Header)
+	delete(r.Header, header)
 	return r
 }
 
 func (r request) withBody(body string) request {
-	r.body = body
-	return r.with("content-length", strconv.Itoa(len(body)))
+	r.Body = body
+	return r
 }
 
 // signatures are the request's, each with its version.
-func (r request) signatures() []string { return strings.Fields(r.header["webhook-signature"]) }
+func (r request) signatures() []string { return strings.Fields(r.Header["webhook-signature"]) }
 
 // specimen is a request as a receiver may get it, and whether the secret
 // must verify it.
 type specimen struct {
-	name    string
-	Secret  string `json:"secret"`
-	Request []byte `json:"request"`
-	good    bool
+	name   string
+	Secret string `json:"secret"`
+	request
+	good bool
 }
 
 // tampered are the ways to tamper with a request; none may verify by a secret
 // that verifies the request itself. Times are the request's own, changed: one
 // reckoned from now could be the genuine one of a request that waited.
 func tampered(r request, secret string) []specimen {
-	sent, _ := strconv.ParseInt(r.header["webhook-timestamp"], 10, 64) // genuine
+	sent, _ := strconv.ParseInt(r.Header["webhook-timestamp"], 10, 64) // genuine
 	swapped := make([]string, 0, 5)
 	for _, s := range r.signatures() {
 		swapped = append(swapped, s[:10]+strings.Map(swapCase, s[10:14])+s[14:])
@@ -162,9 +111,9 @@ func tampered(r request, secret string) []specimen {
 		name string
 		r    request
 	}{
-		{"another body", r.withBody(strings.Replace(r.body, "A-1", "A-2", 1))},
-		{"a longer body", r.withBody(r.body + " ")},
-		{"a shorter body", r.withBody(r.body[:len(r.body)-1])},
+		{"another body", r.withBody(strings.Replace(r.Body, "A-1", "A-2", 1))},
+		{"a longer body", r.withBody(r.Body + " ")},
+		{"a shorter body", r.withBody(r.Body[:len(r.Body)-1])},
 		{"no body", r.withBody("")},
 		{"another id", r.with("webhook-id", value.NewID().String())},
 		{"no id", r.without("webhook-id")},
@@ -174,12 +123,12 @@ func tampered(r request, secret string) []specimen {
 		{"a time far ahead", r.with("webhook-timestamp", fmt.Sprint(sent+600))},
 		{"no time", r.without("webhook-timestamp")},
 		{"other signatures", r.with("webhook-signature", strings.Join(swapped, " "))},
-		{"signatures of another version", r.with("webhook-signature", strings.ReplaceAll(r.header["webhook-signature"], "v1,", "v2,"))},
+		{"signatures of another version", r.with("webhook-signature", strings.ReplaceAll(r.Header["webhook-signature"], "v1,", "v2,"))},
 		{"no signature", r.without("webhook-signature")},
 	}
 	specimens := make([]specimen, len(cases))
 	for i, c := range cases {
-		specimens[i] = specimen{name: c.name, Secret: secret, Request: c.r.raw()}
+		specimens[i] = specimen{name: c.name, Secret: secret, request: c.r}
 	}
 	return specimens
 }
@@ -193,42 +142,6 @@ func swapCase(r rune) rune {
 		return unicode.ToUpper(r)
 	}
 	return 'A'
-}
-
-func TestTheOfficialLibrariesVerifyWhatIsDeliveredAndNothingElse(t *testing.T) {
-	t.Parallel()
-	s := newOrganization(t)
-	tap := newWiretap(t, func(int) int { return http.StatusNoContent })
-	created := s.create(t, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID, fmt.Sprintf(`{"url":%q,"events":["order.created"]}`, tap.url))
-	s.send(t, s.spicedOrder())
-	r, secret := tap.next(t), created["secret"].(string)
-	cases := append(tampered(r, secret),
-		specimen{"as it came", secret, r.raw(), true},
-		specimen{"another secret", testSecret, r.raw(), false})
-	judge(t, cases)
-}
-
-func TestTheOfficialLibrariesVerifyThinPayloadsWithHeadersOfTheEndpoint(t *testing.T) {
-	t.Parallel()
-	s := newOrganization(t)
-	tap := newWiretap(t, func(int) int { return http.StatusNoContent })
-	created := s.create(t, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID, fmt.Sprintf(`{"url":%q,"events":["order.created"]}`, tap.url))
-	path := "/developers/webhooks/endpoints/" + created["id"].(string) + "/delivery"
-	if resp, answer := s.user(t, http.MethodPut, path,
-		`{"filter":{"object":{"notes":[{"prefix":"Thé"}]}},"payload":"thin","headers":{"Authorization":"Bearer t=1, v1,x","X-Signature":"v1,eA=="}}`); resp.StatusCode != http.StatusOK {
-		t.Fatalf("PUT %s: got %d %s", path, resp.StatusCode, answer)
-	}
-	s.send(t, s.spicedOrder())
-	r := tap.next(t)
-	if r.header["authorization"] != "Bearer t=1, v1,x" || r.header["x-signature"] != "v1,eA==" || strings.Contains(r.body, "Thé") {
-		t.Errorf("got %v\n%s", r.header, r.body)
-	}
-	secret := created["secret"].(string)
-	judge(t, []specimen{
-		{"as it came", secret, r.raw(), true},
-		{"another body", secret, r.withBody(strings.Replace(r.body, `"id":"`, `"id": "`, 1)).raw(), false},
-		{"another secret", testSecret, r.raw(), false},
-	})
 }
 
 // spicedOrder is a message of a new order with characters that are easily
@@ -259,7 +172,7 @@ func judge(t *testing.T, cases []specimen) {
 			}
 			for i, c := range cases {
 				if verdict := verdicts[i]; c.good && verdict != good || !c.good && !strings.HasPrefix(verdict, bad) {
-					t.Errorf("%s: got %q, want good %v of\n%s", c.name, verdict, c.good, c.Request)
+					t.Errorf("%s: got %q, want good %v of\n%v", c.name, verdict, c.good, c.request)
 				}
 			}
 		})
@@ -270,20 +183,16 @@ func verifyInGo(t *testing.T, cases []specimen) []string {
 	t.Helper()
 	verdicts := make([]string, len(cases))
 	for i, c := range cases {
-		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.Request)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
+		header := http.Header{}
+		for name, v := range c.Header {
+			header.Set(name, v)
 		}
 		webhook, err := standardwebhooks.NewWebhook(c.Secret)
 		if err != nil {
 			t.Fatal(err)
 		}
 		verdicts[i] = good
-		if err := webhook.Verify(body, r.Header); err != nil {
+		if err := webhook.Verify([]byte(c.Body), header); err != nil {
 			verdicts[i] = bad + err.Error()
 		}
 	}

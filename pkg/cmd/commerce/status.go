@@ -29,29 +29,25 @@ func newStatusCommand() *cobra.Command {
 		Use: "status", Short: "Show what waits in the queues, and what to do about it", Args: cobra.NoArgs,
 		Long: `Status shows how many messages of each queue are visible, in flight and delayed,
 and the age of the oldest where it is known. For each dead letter queue and the
-park it names the command to run next. It takes no message out of a queue.
-Without flags it reads the queues of the local runner. For AWS, --stack names
-the state's stack; --queue-url, which may be repeated, names single queues instead, and
-their redrive policies give the dead letter queues. SQS's counts are approximate.
+park it names the command to run next. It takes no message out of a queue. In AWS
+--stack names the state's stack; --queue-url, which may be repeated, names single
+queues instead, whose dead letter queues it finds. With --table and --secret it
+also counts the items that are sealed under an older service key, for half a read
+unit for each 4 KB of the table.
 
-With --table and --secret it reads the whole table, too, half a read unit for
-each 4 KB, and tells how many items are sealed under a service key before the
-current one. The next rotation would leave them without a key.
-
-The exit code is 0 when no dead letter queue and no park holds a message and
-nothing is under an older key, 1 otherwise, and 2 when the command could not
-look.`,
+The exit code is 0 when nothing needs attention, 1 otherwise, and 2 when the
+command could not look.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&c.data, "data", defaultData, "data folder of the local runner")
-	flags.StringVar(&c.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
+	c.endpointFlag(cmd)
 	flags.StringVar(&c.stack, "stack", "", "name of the state's stack in AWS")
 	flags.StringArrayVar(&c.queueURLs, "queue-url", nil, "URL of a queue; may be repeated")
-	flags.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
-	flags.StringVar(&c.table, "table", "", "name of the table in AWS, beside --secret")
+	urlFlag(cmd, &c.parkURL, "park-url", "URL of the park, with --queue-url")
+	flags.StringVar(&c.table, "table", "", "name of the table in AWS, with --secret")
 	flags.StringVar(&c.secret, "secret", "", "ARN or name of the service key's secret in AWS")
 	c.json.flag(cmd)
 	cmd.MarkFlagsRequiredTogether("table", "secret")

@@ -34,7 +34,7 @@ type target struct {
 	data                       string
 	table                      string
 	endpoint, queueURL, dlqURL string
-	organization               string
+	organization               value.ID
 }
 
 func (t *target) tableFlags(cmd *cobra.Command) {
@@ -44,17 +44,21 @@ func (t *target) tableFlags(cmd *cobra.Command) {
 
 func (t *target) queueFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.data, "data", defaultData, "data folder of the local runner")
-	cmd.Flags().StringVar(&t.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
-	cmd.Flags().StringVar(&t.queueURL, "queue-url", "", "URL of the queue (default: the local runner's)")
+	t.endpointFlag(cmd)
+	urlFlag(cmd, &t.queueURL, "queue-url", "URL of the queue (default: the local runner's)")
+}
+
+func (t *target) endpointFlag(cmd *cobra.Command) {
+	urlFlag(cmd, &t.endpoint, "endpoint", "SQS endpoint (default: the local runner's, or AWS)")
 }
 
 func (t *target) deadLetterFlags(cmd *cobra.Command) {
 	t.queueFlags(cmd)
-	cmd.Flags().StringVar(&t.dlqURL, "dlq-url", "", "URL of the dead letter queue (default: by the redrive policy)")
+	urlFlag(cmd, &t.dlqURL, "dlq-url", "URL of the dead letter queue (default: by the redrive policy)")
 }
 
 func (t *target) organizationFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
+	cmd.Flags().Var(idFlag{&t.organization}, "organization", "the organization (default: the local runner's)")
 }
 
 // openTable returns the table, and the local runner's description of itself
@@ -84,14 +88,28 @@ func (t *target) openOrganization(ctx context.Context) (*dynamo.Table, value.ID,
 	if err != nil {
 		return nil, value.ID{}, err
 	}
-	if t.organization == "" && info != nil {
-		t.organization = info.OrganizationID
+	switch {
+	case !t.organization.IsZero():
+		return table, t.organization, nil
+	case info == nil:
+		return nil, value.ID{}, wrongUsage("--organization: required with --table")
 	}
-	if t.organization == "" {
-		return nil, value.ID{}, wrongUsage("--organization: required beside --table")
-	}
-	org, err := value.ParseID(t.organization)
+	org, err := value.ParseID(info.OrganizationID)
 	return table, org, err
+}
+
+// localOrganization fills in the local runner's organization unless
+// --organization names one.
+func (t *target) localOrganization() error {
+	if !t.organization.IsZero() {
+		return nil
+	}
+	info, err := runner.ReadInfo(t.data)
+	if err != nil {
+		return fmt.Errorf("--organization is required: %w", err)
+	}
+	t.organization, err = value.ParseID(info.OrganizationID)
+	return err
 }
 
 // openQueue returns a client for the queue that --queue-url names, or for the

@@ -18,13 +18,13 @@ import (
 
 func newTokenCommand() *cobra.Command {
 	var grant issuer.Grant
-	var organization, data string
+	var data string
 	var roles, sites []string
 	var asJSON jsonFlag
 	cmd := &cobra.Command{
 		Use: "token --organization UUID", Short: "Make a user's token for the local service", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fillGrant(&grant, organization, roles, sites); err != nil {
+			if err := fillGrant(&grant, roles, sites); err != nil {
 				return err
 			}
 			issuer, err := runner.OpenIssuer(data)
@@ -45,16 +45,14 @@ func newTokenCommand() *cobra.Command {
 				Roles          []auth.Role `json:"roles"`
 				ExpiresIn      int64       `json:"expiresIn"` // seconds
 			}{token, grant.OrganizationID, grant.Subject, grant.Roles, int64(grant.Lifetime.Seconds())}
-			return asJSON.print(cmd.OutOrStdout(), result, func() error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
-				return err
-			})
+			return asJSON.printf(cmd.OutOrStdout(), result, "%s\n", token)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&organization, "organization", "", "the user's organization, a UUID (required)")
+	flags.Var(idFlag{&grant.OrganizationID}, "organization", "the user's organization (required)")
 	flags.StringVar(&grant.Subject, "user", "", "the user's id (default: a new UUID)")
 	flags.StringSliceVar(&roles, "roles", []string{string(auth.Owner)}, strings.Join(roleNames(), ", "))
+	complete(cmd, "roles", roleNames())
 	flags.StringSliceVar(&sites, "sites", nil, "limit the user to these sites, UUIDs")
 	flags.DurationVar(&grant.Lifetime, "ttl", time.Hour, "how long the token is good for")
 	flags.StringVar(&data, "data", defaultData, "data folder of the local runner")
@@ -70,10 +68,7 @@ func roleNames() (names []string) {
 	return names
 }
 
-func fillGrant(grant *issuer.Grant, organization string, roles, sites []string) (err error) {
-	if grant.OrganizationID, err = value.ParseID(organization); err != nil {
-		return fmt.Errorf("--organization %w", err)
-	}
+func fillGrant(grant *issuer.Grant, roles, sites []string) (err error) {
 	if grant.Subject == "" {
 		grant.Subject = value.NewID().String()
 	}
@@ -96,7 +91,7 @@ func parseSites(flag string, texts []string) (sites []value.ID, err error) {
 	for _, text := range texts {
 		site, err := value.ParseID(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s %w", flag, err)
+			return nil, wrongUsage("%s %s: %w", flag, text, err)
 		}
 		sites = append(sites, site)
 	}

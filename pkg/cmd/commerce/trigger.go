@@ -23,7 +23,6 @@ import (
 type triggerCommand struct {
 	target
 	forward, secret string
-	signer          signer
 	json            jsonFlag
 }
 
@@ -35,8 +34,7 @@ func newTriggerCommand() *cobra.Command {
 follows: every endpoint that takes the type gets it, signed and retried as any
 other, and so does whatever else the change means, such as order.created. The
 record is a new one each time, and stays unless the type ends in .deleted.
---queue-url and --organization name the records queue of another service, and
---sender-key signs for an organization with signed senders.
+--queue-url and --organization name the records queue of another service.
 
 With --forward-to it causes nothing: it posts the example of the catalogue to a URL,
 signed by --secret or by one that is made and printed, and shows the answer.
@@ -60,11 +58,9 @@ These are only posted, with --forward-to:
 	c.queueFlags(cmd)
 	f := cmd.Flags()
 	c.organizationFlag(cmd)
-	f.StringVar(&c.forward, "forward-to", "", "URL that gets the catalogue's example by POST, instead of the event")
+	urlFlag(cmd, &c.forward, "forward-to", "URL that gets the catalogue's example by POST, instead of the event")
 	f.StringVar(&c.secret, "secret", "", "with --forward-to: secret to sign with (whsec_...)")
-	c.signer.flag(cmd)
 	c.json.flag(cmd)
-	cmd.MarkFlagsMutuallyExclusive("forward-to", "sender-key")
 	cmd.MarkFlagsMutuallyExclusive("forward-to", "queue-url")
 	return cmd
 }
@@ -104,15 +100,11 @@ func (c *triggerCommand) cause(ctx context.Context, eventType string, out io.Wri
 	if changes == nil {
 		return wrongUsage("%s: no record causes it; --forward-to posts its example", eventType)
 	}
-	if err := c.signer.read(); err != nil {
-		return err
-	}
 	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
 	if err != nil {
 		return err
 	}
-	org, err := c.organizationID()
-	if err != nil {
+	if err := c.localOrganization(); err != nil {
 		return err
 	}
 	type change struct {
@@ -123,7 +115,7 @@ func (c *triggerCommand) cause(ctx context.Context, eventType string, out io.Wri
 	message := struct {
 		OrganizationID value.ID `json:"organizationId"`
 		Records        []change `json:"records"`
-	}{OrganizationID: org}
+	}{OrganizationID: c.organization}
 	for _, made := range changes {
 		message.Records = append(message.Records, change{made.Kind, made.Op, made.Record})
 	}
@@ -131,7 +123,7 @@ func (c *triggerCommand) cause(ctx context.Context, eventType string, out io.Wri
 	if err != nil {
 		return fmt.Errorf("encode the records: %w", err)
 	}
-	if err := queue.New(client, c.queueURL).Send(ctx, c.signer.message(body, org)); err != nil {
+	if err := queue.New(client, c.queueURL).Send(ctx, recordMessage(body, c.organization)); err != nil {
 		return fmt.Errorf("queue %s: %w", c.queueURL, err)
 	}
 	kind := changes[0].Kind
@@ -140,23 +132,7 @@ func (c *triggerCommand) cause(ctx context.Context, eventType string, out io.Wri
 		Kind commerce.Kind `json:"kind"`
 		ID   value.ID      `json:"id"`
 	}{eventType, kind, id}
-	return c.json.print(out, result, func() error {
-		_, err := fmt.Fprintf(out, "%s follows from the %s %s\n", eventType, kind, id)
-		return err
-	})
-}
-
-// organizationID is the organization that --organization names, or the local
-// runner's.
-func (c *triggerCommand) organizationID() (value.ID, error) {
-	if c.organization == "" {
-		info, err := runner.ReadInfo(c.data)
-		if err != nil {
-			return value.ID{}, fmt.Errorf("--organization is required: %w", err)
-		}
-		c.organization = info.OrganizationID
-	}
-	return value.ParseID(c.organization)
+	return c.json.printf(out, result, "%s follows from the %s %s\n", eventType, kind, id)
 }
 
 // post sends the catalogue's example of the type to the URL.

@@ -22,15 +22,13 @@ func verifyCommand(verifier ops.Verifier) *cobra.Command {
 	t := &listsTarget{}
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Compare the index of lists with the table", Args: cobra.NoArgs,
-		Long: `Verify compares the index of lists with the records in the table, for all
-organizations or one, and all lists or one. It prints a line for each
-difference: organization, list and what differs. It compares a list that differs
-twice more within about ten seconds, because a change may be on its way to the
-index, and counts only the differences that remain. An index that cannot be read
-counts as one difference.
+		Long: `Verify compares the index of lists with the records in the table and prints a
+line for each difference. It looks at a list that differs twice more within about
+ten seconds, because a change may be on its way to the index. An index that cannot
+be read counts as one difference. commerce reindex repairs differences.
 
 The exit code is 0 when nothing differs, 1 when something does, and 2 when the
-comparison could not be made. commerce reindex repairs differences.`,
+comparison could not be made.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return verify(cmd.Context(), t, verifier, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -66,7 +64,7 @@ func verify(ctx context.Context, t *listsTarget, verifier ops.Verifier, out, err
 			for _, d := range differences {
 				found(org, list, &d, d.String())
 			}
-			_ = bar.Add(listSteps)
+			_ = bar.Add(1)
 		}
 	}
 	if t.json {

@@ -58,25 +58,25 @@ func (Source) Values() []string { return []string{string(Posted), string(Queued)
 // Receipt is a receipt as the API shows it.
 type Receipt struct {
 	ID            value.ID    `json:"id"`
-	Status        Status      `json:"status" doc:"PENDING: the records wait, for seconds as a rule. COMPLETED: each was applied or refused."`
-	Source        Source      `json:"source" doc:"How the records came. POSTED: in a request. QUEUE: in a message to the service's queue, of which there is a receipt only if a record was refused. An open enumeration."`
-	RecordCount   int         `json:"recordCount" doc:"The records of the request or message; 1 of a message that could not be divided into records."`
-	AcceptedCount int         `json:"acceptedCount" doc:"Those that were applied, or changed nothing: what is stored is the same or newer. 0 while it is PENDING."`
-	RefusedCount  int         `json:"refusedCount" doc:"Those that were refused. 0 while it is PENDING."`
-	Refusals      []Refusal   `json:"refusals" nullable:"false" doc:"Why records were refused, in their order; of the first 100 of them; in the list of receipts of the first only."`
+	Status        Status      `json:"status" doc:"PENDING: the records wait, usually for seconds. COMPLETED: each was applied or refused."`
+	Source        Source      `json:"source" doc:"How the records arrived. POSTED: in a request. QUEUE: in a message to the service's queue, which has a receipt only if a record was refused. An open enumeration."`
+	RecordCount   int         `json:"recordCount" doc:"The number of records in the request or message; 1 for a message that could not be parsed."`
+	AcceptedCount int         `json:"acceptedCount" doc:"The number of records that were applied, or changed nothing because the stored record is the same or newer. 0 while PENDING."`
+	RefusedCount  int         `json:"refusedCount" doc:"The number of refused records. 0 while PENDING."`
+	Refusals      []Refusal   `json:"refusals" nullable:"false" doc:"The reasons of the first 100 refused records, in their order; in the list of receipts only the first."`
 	CreatedAt     value.Time  `json:"createdAt" doc:"When the records were posted, or their message was sent."`
 	CompletedAt   *value.Time `json:"completedAt" doc:"When it was completed. null while it is PENDING."`
-	ExpiresAt     value.Time  `json:"expiresAt" doc:"Until when it can be read: 7 days after they were posted, or after the message was worked on."`
+	ExpiresAt     value.Time  `json:"expiresAt" doc:"When the receipt expires: 7 days after the records were posted, or after the message was processed."`
 }
 
 // Refusal says why a record was refused.
 type Refusal struct {
-	Position int       `json:"position" doc:"The record's in the request or message, from 0."`
-	Kind     *string   `json:"kind" doc:"The record's kind: product, category, order, customer or invoice. null where it tells none of them."`
-	RecordID *value.ID `json:"recordId" doc:"The record's id. null where it tells none."`
+	Position int       `json:"position" doc:"The position of the record in the request or message, from 0."`
+	Kind     *string   `json:"kind" doc:"The record's kind: product, category, order, customer or invoice. null if it names none of them."`
+	RecordID *value.ID `json:"recordId" doc:"The record's id. null if the record has none."`
 	Code     string    `json:"code" doc:"The reason, for programs, such as validation_failed or version_conflict."`
-	Field    string    `json:"field" doc:"The path to the field in the body of the request or message, such as records[3].record.items[2].quantity. Empty where no field is to blame."`
-	Message  string    `json:"message" doc:"How to mend the record, for people."`
+	Field    string    `json:"field" doc:"The path to the field in the body of the request or message, such as records[3].record.items[2].quantity. Empty if the fault is not in a field."`
+	Message  string    `json:"message" doc:"How to correct the record, for people."`
 }
 
 // Stored is a receipt with what it is known by.

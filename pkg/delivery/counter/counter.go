@@ -96,7 +96,7 @@ func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBEvent) (event
 	return response, nil
 }
 
-// note tells the workers once a minute how far the stream is counted. While they
+// note informs the workers once a minute how far the stream is counted. While they
 // do not know that it is, they count by themselves.
 func (c *Counter) note(ctx context.Context, at value.Time) {
 	c.mu.Lock()

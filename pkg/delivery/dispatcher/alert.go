@@ -59,7 +59,7 @@ func failed(r *events.DynamoDBEventRecord) ([]addressed, error) {
 	return []addressed{{WebhookPayload: *payload, about: &subject{next.ApplicationID, next.EndpointID}}}, nil
 }
 
-// Topic tells the operator of alerts.
+// Topic sends alerts to the operator.
 type Topic interface {
 	Publish(ctx context.Context, alert *commerce.WebhookPayload) error
 }
@@ -67,7 +67,7 @@ type Topic interface {
 // maxPublished is the alerts that are published at a time.
 const maxPublished = 8
 
-// publish tells the topic of the alerts of applications that are there, once
+// publish sends the topic the alerts of applications that are there, once
 // their deliveries are written. An alert that cannot be published parks its
 // record, whatever the cause: webhooks do not wait for the topic.
 func (d *Dispatcher) publish(ctx context.Context, changes []*change) {

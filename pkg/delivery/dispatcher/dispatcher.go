@@ -55,7 +55,7 @@ type Parker interface {
 
 // Dispatcher handles batches of the stream. It is safe for concurrent use.
 type Dispatcher struct {
-	Topic Topic // of alerts, beside their endpoints; nil: none
+	Topic Topic // gets alerts as well as their endpoints; nil: none
 
 	store  Store
 	queue  Queue
@@ -136,7 +136,7 @@ func (d *Dispatcher) Handle(ctx context.Context, batch events.DynamoDBEvent) (ev
 }
 
 // parked parks a record that failed for a reason of its own, and reports
-// whether it did. The end of a context is no such reason.
+// whether it did. The end of a context does not count.
 func (d *Dispatcher) parked(ctx context.Context, c *change) bool {
 	if fault.Is(c.err, fault.Unavailable) || ctx.Err() != nil {
 		return false

@@ -48,7 +48,7 @@ func (f *filtered) count(changes []*change, now value.Time) {
 	}
 }
 
-// due takes what is to be written now.
+// due takes the counts to write now.
 func (f *filtered) due(now value.Time) map[filteredHour]int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,15 +70,15 @@ func (f *filtered) due(now value.Time) map[filteredHour]int64 {
 	return due
 }
 
-// putBack keeps what was not written for the next time.
+// putBack keeps unwritten counts for the next time.
 func (f *filtered) putBack(hour filteredHour, n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending[hour] += n
 }
 
-// writeFiltered counts what the changes filtered, and writes what is due. What
-// cannot be written is written later.
+// writeFiltered counts the filtered events of the changes, and writes the due
+// counts. Counts that cannot be written are written later.
 func (d *Dispatcher) writeFiltered(ctx context.Context, changes []*change) {
 	now := value.TimeOf(d.clock())
 	d.filtered.count(changes, now)

@@ -58,32 +58,6 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// TestReasonNamesTheClassOfAnAddressOnly keeps the addresses of the deployment's
-// resolver from the owner of a URL, who sees the reason.
-func TestReasonNamesTheClassOfAnAddressOnly(t *testing.T) {
-	g := &guard{classifier: newClassifier(), ports: RefusedPorts()}
-	for address, want := range map[string]string{
-		"10.0.0.1":            "the address is private",
-		"127.0.0.1":           "the address is loopback",
-		"203.0.113.9":         "the address is reserved for documentation",
-		"fd00:ec2::254":       "the address is unique local",
-		"64:ff9b::a9fe:a9fe":  "the address is link-local",
-		"2002:a00:1::":        "the address is private",
-		"::ffff:192.168.1.20": "the address is private",
-		"93.184.216.34":       "",
-	} {
-		t.Run(address, func(t *testing.T) {
-			got := ""
-			if err := g.checkAddress(netip.MustParseAddr(address)); err != nil {
-				got = err.(*forbidden).reason
-			}
-			if got != want {
-				t.Errorf("reason %q, want %q", got, want)
-			}
-		})
-	}
-}
-
 func TestOnlyCheckedTCPAddressesAreDialled(t *testing.T) {
 	g := &guard{classifier: newClassifier(), ports: RefusedPorts()}
 	for _, row := range []struct {

@@ -76,7 +76,7 @@ func (a *attempt) enter(p phase) {
 
 func (a *attempt) at() phase { return phase(a.phase.Load()) }
 
-// bound ends what is done for the attempt with it: the transport itself lets
+// bound ends the work for the attempt with it: the transport itself lets
 // a dial go on when its request has ended.
 func (a *attempt) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if a.deadline.IsZero() {

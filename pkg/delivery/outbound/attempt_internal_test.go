@@ -1,10 +1,8 @@
 package outbound
 
 import (
-	"context"
 	"net/http/httptrace"
 	"testing"
-	"time"
 )
 
 // A request that was given another connection than the one dialled for it
@@ -29,18 +27,5 @@ func TestAttemptGoesForwardUntilItIsSentAgain(t *testing.T) {
 		if got := a.at().String(); got != step.want {
 			t.Errorf("%s: %q, want %q", step.name, got, step.want)
 		}
-	}
-}
-
-// The transport dials outside of the request's context.
-func TestAttemptBoundsWhatIsDetachedFromIt(t *testing.T) {
-	deadline := time.Now().Add(time.Hour)
-	ctx, cancel := context.WithDeadline(t.Context(), deadline)
-	ctx, _ = begin(ctx)
-	cancel()
-	detached, cancel := attemptOf(ctx).bound(context.WithoutCancel(ctx))
-	defer cancel()
-	if got, _ := detached.Deadline(); !got.Equal(deadline) || detached.Err() != nil {
-		t.Errorf("deadline %s, %v, want %s and no error", got, detached.Err(), deadline)
 	}
 }

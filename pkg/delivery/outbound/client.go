@@ -29,7 +29,7 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// Kind tells who caused an outcome.
+// Kind says who caused an outcome.
 type Kind uint8
 
 // The kinds of outcome.

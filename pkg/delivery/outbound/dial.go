@@ -38,34 +38,6 @@ type dialer struct {
 func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	ctx, cancel := attemptOf(ctx).bound(ctx)
 	defer cancel()
-	return d.dialHost(ctx, address)
-}
-
-// dialTLS is dial and the handshake. The transport gives its own handshakes
-// no deadline, so that a silent host would keep a socket for good.
-func (d *dialer) dialTLS(ctx context.Context, _, address string) (net.Conn, error) {
-	ctx, cancel := attemptOf(ctx).bound(ctx)
-	defer cancel()
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := d.dialHost(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	attemptOf(ctx).enter(handshaking)
-	config := d.tls.Clone()
-	config.ServerName = host
-	secure := tls.Client(conn, config)
-	if err := secure.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return secure, nil
-}
-
-func (d *dialer) dialHost(ctx context.Context, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -94,6 +66,26 @@ func (d *dialer) dialHost(ctx context.Context, address string) (net.Conn, error)
 	}
 	attemptOf(ctx).enter(connecting)
 	return d.race(ctx, alternate(targets))
+}
+
+// dialTLS is dial and the handshake. The transport gives its own handshakes
+// no deadline, so that a silent host would keep a socket for good.
+func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := attemptOf(ctx).bound(ctx)
+	defer cancel()
+	conn, err := d.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	attemptOf(ctx).enter(handshaking)
+	config := d.tls.Clone()
+	config.ServerName, _, _ = net.SplitHostPort(address) // which dial has read
+	secure := tls.Client(conn, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secure, nil
 }
 
 func (d *dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {

@@ -117,7 +117,7 @@ func checkName(host string) error {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	switch {
 	case last == "localhost":
-		return &forbidden{"the name " + host + " stands for the sender itself"}
+		return &forbidden{"the name " + host + " means the sender itself"}
 	case isNumber(last):
 		return &forbidden{host + " is neither a name nor an address, which is written as 192.0.2.1 or [2001:db8::1]"}
 	}

@@ -19,7 +19,7 @@ import (
 
 // explain turns the transport's error into an outcome. The reason is for the
 // target's owner: it is made of our own words, never of an error's text,
-// which tells about our internals and may hold a stranger's text.
+// which shows our internals and may hold a stranger's text.
 func (c *Client) explain(ctx context.Context, err error, a *attempt, timeout time.Duration) Outcome {
 	var refused *forbidden
 	switch {
@@ -30,14 +30,12 @@ func (c *Client) explain(ctx context.Context, err error, a *attempt, timeout tim
 	case isOurs(err):
 		return Outcome{Kind: Ours, Reason: "we could not open a connection", Err: err}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return Outcome{Kind: Failed, Reason: fmt.Sprintf("timed out after %s %s", seconds(timeout), a.at()), Err: err}
+		return Outcome{Kind: Failed, Reason: fmt.Sprintf("timed out after %g s %s", timeout.Seconds(), a.at()), Err: err}
 	}
 	return Outcome{Kind: Failed, Reason: c.reason(err, a.at()), Err: err}
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
-
-// isOurs tells the failures of this host from those of the receiver. Nothing
+// isOurs distinguishes failures of this host from the receiver's. Nothing
 // that a receiver or its name servers do may look like ours: such a failure
 // is tried again without counting as an attempt.
 func isOurs(err error) bool {
@@ -116,7 +114,7 @@ func connectionReason(err error, at phase) string {
 	return ""
 }
 
-// tlsReason tells why a handshake failed, or nothing.
+// tlsReason says why a handshake failed, or "".
 func tlsReason(err error) string {
 	var record tls.RecordHeaderError
 	var op *net.OpError

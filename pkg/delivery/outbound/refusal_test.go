@@ -48,8 +48,8 @@ func TestARefusalIsWhatNoRequestWouldPass(t *testing.T) {
 		{public, "64:ff9b::a00:1", 443, "is private"},
 		{public, "2002:7f00:1::", 443, "is loopback"},
 
-		{public, "localhost", 443, "stands for the sender itself"},
-		{public, "api.LocalHost.", 443, "stands for the sender itself"},
+		{public, "localhost", 443, "means the sender itself"},
+		{public, "api.LocalHost.", 443, "means the sender itself"},
 		{public, "localhost.example.com", 443, ""},
 		{public, "127.1", 443, "neither a name nor an address"},
 		{public, "127.0.0.1.", 443, "neither a name nor an address"},

@@ -124,7 +124,7 @@ func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.Unsen
 }
 
 // write writes changes together, without those of deliveries that another
-// writer has changed, and notes what was written by its position. With an
+// writer has changed, and notes each written one by its position. With an
 // error it returns the changes that are not written.
 func (b *Backlog) write(ctx context.Context, changes []positioned, written []*webhook.Delivery) (left []positioned, err error) {
 	for len(changes) > 0 {

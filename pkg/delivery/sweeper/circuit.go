@@ -19,10 +19,10 @@ import (
 
 const (
 	// pausedCheck is how often a circuit is looked at whose endpoint is not
-	// ACTIVE; activating it moves the due mark. holdCheck is how often when the
+	// ACTIVE; activating it moves the due mark. heldRecheckInterval is how often when the
 	// deliveries must wait for another reason, whose end moves no mark.
-	pausedCheck = time.Hour
-	holdCheck   = 5 * time.Minute
+	pausedCheck         = time.Hour
+	heldRecheckInterval = 5 * time.Minute
 	// probeLease is how long a probe that was sent is waited for, at least: its
 	// outcome may be lost, as when the table fails. Each further probe waits twice
 	// as long, maxProbeLease at most, since they may all be in a queue that is late.
@@ -80,7 +80,7 @@ func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due, n *counts) (d
 	return drains, err
 }
 
-// circuit looks at one circuit: it makes the probe of an open one, or tells
+// circuit looks at one circuit: it makes the probe of an open one, or says
 // that it is to be drained. The mark is moved by the lease first: a probe that
 // is not sent is made again.
 func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep, err error) {
@@ -96,7 +96,7 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep,
 	case e.Status != webhook.Active && e.Circuit.Open():
 		return step, s.postpone(ctx, d, now.Add(pausedCheck))
 	case hold.Decided():
-		return step, s.postpone(ctx, d, now.Add(holdCheck))
+		return step, s.postpone(ctx, d, now.Add(heldRecheckInterval))
 	case !e.Circuit.Open():
 		step.drains = !early(d, now)
 		return step, nil
@@ -118,9 +118,9 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep,
 	return step, err
 }
 
-// announce stores what is to be announced of an endpoint whose circuit is open,
+// announce stores the announcement to make of an endpoint whose circuit is open,
 // unless another writer was faster: then the next look does. The dispatcher makes
-// the events of what is stored.
+// its events.
 func (s *Sweeper) announce(ctx context.Context, e *webhook.Endpoint, now value.Time) error {
 	h, err := s.store.Health(ctx, e.OrganizationID, e.ID, e.HealthStart(), now)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Sweeper) announce(ctx context.Context, e *webhook.Endpoint, now value.T
 	return err
 }
 
-// hold tells why events of the endpoint must wait. An application that is
+// hold says why events of the endpoint must wait. An application that is
 // gone takes its endpoints with it.
 func (s *Sweeper) hold(ctx context.Context, e *webhook.Endpoint) (webhook.HeldReason, error) {
 	app, err := s.store.Application(ctx, e.OrganizationID, e.ApplicationID)
@@ -213,7 +213,7 @@ func (d *drain) step(ctx context.Context) (more bool, err error) {
 	}
 	hold, err := d.hold(ctx, e)
 	if err != nil || hold != "" {
-		return false, errors.Join(err, d.postpone(ctx, d.mark, now.Add(holdCheck)))
+		return false, errors.Join(err, d.postpone(ctx, d.mark, now.Add(heldRecheckInterval)))
 	}
 	room := maxDrained(e.Circuit, now) - d.sent
 	if room <= 0 {
@@ -254,7 +254,7 @@ func maxDrained(c *webhook.Circuit, now value.Time) int {
 // meanwhile.
 func (d *drain) end(ctx context.Context, e *webhook.Endpoint, now value.Time) error {
 	if d.cursor != "" || !e.Circuit.Settled(now) {
-		return d.postpone(ctx, d.mark, now.Add(horizon))
+		return d.postpone(ctx, d.mark, now.Add(dueWithin))
 	}
 	_, err := d.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), webhook.Routing{Lane: e.Lane, Alert: e.Alert})
 	return err

@@ -63,7 +63,7 @@ func (s *Sweeper) readOn(ctx context.Context, shard int, sc *scan) error {
 	sc.deliveries, sc.others = nil, nil
 	for page := 0; page < maxScanPages && !sc.done; page++ {
 		now := s.now()
-		due, err := s.store.Due(ctx, shard, sc.after, now.Add(horizon), pageSize)
+		due, err := s.store.Due(ctx, shard, sc.after, now.Add(dueWithin), pageSize)
 		if sc.done = err != nil || len(due) == 0; sc.done {
 			return err
 		}

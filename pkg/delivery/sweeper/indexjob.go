@@ -23,7 +23,7 @@ type IndexQueue interface {
 }
 
 // Compactor works on the index of a list. Run does one piece of work, of a
-// bounded size, and tells whether there is more; it does nothing when another
+// bounded size, and reports whether there is more; it does nothing when another
 // one works on the list.
 type Compactor interface {
 	Run(ctx context.Context, org value.ID, list string) (more bool, err error)

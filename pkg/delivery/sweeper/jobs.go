@@ -20,7 +20,7 @@ const (
 // job is work on an endpoint's deliveries that takes many steps.
 type job struct {
 	due webhook.Due
-	// step does a bounded piece and tells whether there is more. It is nil until
+	// step does a bounded piece and reports whether there is more. It is nil until
 	// this run has taken the job.
 	step func(ctx context.Context) (more bool, err error)
 	// release lets the next run continue at once.
@@ -71,7 +71,7 @@ func (j *job) attributes() []any {
 	return []any{"organizationId", j.due.OrganizationID, "job", j.due.ID}
 }
 
-// someSteps does some steps of a job and tells whether there are more. A step
+// someSteps does some steps of a job and reports whether there are more. A step
 // that has begun when time is up is finished. A job that fails is released.
 func (s *Sweeper) someSteps(ctx context.Context, j *job) (more bool, err error) {
 	if j.step == nil {

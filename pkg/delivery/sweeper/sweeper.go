@@ -1,4 +1,4 @@
-// Package sweeper does what is due. Once a minute it sends the deliveries whose
+// Package sweeper does due work. Once a minute it sends the deliveries whose
 // next attempt is near, probes open circuits, drains circuits that closed,
 // continues recoveries, cancels the deliveries of deleted endpoints, starts
 // index jobs, and writes the heartbeat that alarms on a stream that stands still
@@ -30,17 +30,17 @@ import (
 )
 
 const (
-	// horizon is how far ahead a run looks: to the next one.
-	horizon       = time.Minute
+	// dueWithin is how far ahead a run looks: to the next one.
+	dueWithin     = time.Minute
 	maxPartitions = 4  // due partitions read at a time
 	maxWrites     = 16 // items written at a time, of each page or job
 	// jobLease is for how long a job is left to the run that took it, longer
 	// than a run takes.
 	jobLease = time.Minute
-	// spareTime is when a run ends before its function's time is up. A step
+	// shutdownMargin is when a run ends before its function's time is up. A step
 	// that has begun by then may take finishTime longer.
-	spareTime  = 5 * time.Second
-	finishTime = 4 * time.Second
+	shutdownMargin = 5 * time.Second
+	finishTime     = 4 * time.Second
 )
 
 // Store keeps what the sweeper looks at.
@@ -99,7 +99,7 @@ type Event struct {
 // Handle is one invocation. The schedule gets no answer; that to messages names
 // those which the queue has to deliver again.
 func (s *Sweeper) Handle(ctx context.Context, event Event) (*events.SQSEventResponse, error) {
-	ctx, cancel := deadline.Before(ctx, spareTime)
+	ctx, cancel := deadline.Before(ctx, shutdownMargin)
 	defer cancel()
 	if len(event.Records) == 0 {
 		return nil, s.sweep(ctx)
@@ -137,7 +137,7 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 
 func (s *Sweeper) now() value.Time { return value.TimeOf(s.cfg.Clock()) }
 
-// failed logs an error and returns it. It is no error that time is up: the
+// failed logs an error and returns it. Running out of time is not an error: the
 // next run continues.
 func (s *Sweeper) failed(ctx context.Context, err error, what ...any) error {
 	switch {

@@ -16,9 +16,9 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Spare is the part of the function's time that an attempt must leave, for
+// ShutdownMargin is the part of the function's time that an attempt must leave, for
 // its outcome to be written.
-const Spare = 3 * time.Second
+const ShutdownMargin = 3 * time.Second
 
 // attempt is a request that was made, and what became of its outcome.
 type attempt struct {
@@ -44,7 +44,7 @@ func (w *Worker) makeAttempt(ctx context.Context, m *message) {
 		defer end()
 	}
 	timeout := time.Duration(endpoint.TimeoutSeconds) * time.Second
-	if deadline.Left(ctx) < timeout+Spare {
+	if deadline.Left(ctx) < timeout+ShutdownMargin {
 		m.fail(errors.New("too little time is left for an attempt"))
 		return
 	}

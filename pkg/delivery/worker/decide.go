@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// tolerance is how much too early an attempt may be: the clocks of
+	// clockSkew is how much too early an attempt may be: the clocks of
 	// instances differ a little, and a wait costs a second at least.
-	tolerance = time.Second
-	// maxEarly is how far ahead an attempt may lie for a message that the
+	clockSkew = time.Second
+	// maxSendAhead is how far ahead an attempt may lie for a message that the
 	// delivery does not name: the sweeper sends up to a minute before the time.
-	maxEarly = 90 * time.Second
-	// takeOver is how late an attempt must be before a message that the
+	maxSendAhead = 90 * time.Second
+	// lostMessageTimeout is how late an attempt must be before a message that the
 	// delivery does not name makes it, because the named one seems to be lost.
 	// Until then the other stays in the queue: it may be all that is left.
-	takeOver = 2 * time.Minute
+	lostMessageTimeout = 2 * time.Minute
 )
 
 // action is what the worker does with a message.
@@ -46,7 +46,7 @@ type disposition struct {
 	err    error              // of failed
 }
 
-// decide chooses the disposition of a message by what was read for it.
+// decide chooses the disposition of a message from its input.
 func decide(from origin, in webhook.DeliveryInput, now value.Time) disposition {
 	d, e := in.Delivery, in.Endpoint
 	if d == nil || !d.Pending() {
@@ -95,7 +95,7 @@ func moveToSlowLane(d *webhook.Delivery) disposition {
 	return disposition{action: replace, lane: webhook.LaneSlow, as: d.MessageID}
 }
 
-// holdReason tells why the delivery must wait; "" when it need not. A test
+// holdReason says why the delivery must wait; "" when it need not. A test
 // waits for nothing, and a probe not for the circuit.
 func holdReason(d *webhook.Delivery, e *webhook.Endpoint, application webhook.ApplicationState) webhook.HeldReason {
 	reason := e.Hold(application)
@@ -112,7 +112,7 @@ type origin struct {
 	replaces  string // the name of the message that it was sent in place of
 }
 
-// attemptIn tells how long the message must wait until it may make the
+// attemptIn returns how long the message must wait until it may make the
 // delivery's next attempt. It is not needed when a due mark takes care of the
 // attempt. The present is not before the delivery's last change, although the
 // clock of its writer may be ahead of this one: an attempt that was due then is
@@ -121,12 +121,12 @@ func (o origin) attemptIn(d *webhook.Delivery, now value.Time) (wait time.Durati
 	wait = d.NextAttemptAt.Std().Sub(max(now, d.UpdatedAt).Std())
 	anyMessage := d.MessageID == ""
 	if !anyMessage && !o.namedBy(d) {
-		wait += takeOver
+		wait += lostMessageTimeout
 	}
 	switch {
-	case wait <= tolerance:
+	case wait <= clockSkew:
 		return 0, true
-	case anyMessage && d.DueAt != nil && wait > maxEarly:
+	case anyMessage && d.DueAt != nil && wait > maxSendAhead:
 		return 0, false
 	}
 	return wait, true

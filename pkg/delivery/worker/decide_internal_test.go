@@ -46,8 +46,8 @@ func TestDecide(t *testing.T) {
 		{"early within the tolerance", origin{}, func(d *delivery, _ *endpoint, _ *input) { d.NextAttemptAt = in(time.Second) }, disposition{action: attemptNow}},
 		{"early", origin{}, func(d *delivery, _ *endpoint, _ *input) { d.NextAttemptAt = in(5 * time.Second) }, disposition{action: retryLater, wait: 5 * time.Second}},
 		{"early, under a near due mark", origin{}, func(d *delivery, _ *endpoint, _ *input) {
-			d.NextAttemptAt, d.DueAt = in(maxEarly), in(maxEarly)
-		}, disposition{action: retryLater, wait: maxEarly}},
+			d.NextAttemptAt, d.DueAt = in(maxSendAhead), in(maxSendAhead)
+		}, disposition{action: retryLater, wait: maxSendAhead}},
 		{"early, under a far due mark", origin{}, func(d *delivery, _ *endpoint, _ *input) {
 			d.NextAttemptAt, d.DueAt = in(time.Hour), in(time.Hour)
 		}, disposition{}},
@@ -62,9 +62,9 @@ func TestDecide(t *testing.T) {
 		}, disposition{action: retryLater, wait: time.Minute}},
 		{"named by the delivery", origin{messageID: "a"}, func(d *delivery, _ *endpoint, _ *input) { d.MessageID = "a/1" }, disposition{action: attemptNow}},
 		{"replaces the named message", origin{messageID: "b", replaces: "a/1"}, func(d *delivery, _ *endpoint, _ *input) { d.MessageID = "a/1" }, disposition{action: attemptNow}},
-		{"another message is named", origin{messageID: "b"}, func(d *delivery, _ *endpoint, _ *input) { d.MessageID = "a/1" }, disposition{action: retryLater, wait: takeOver}},
+		{"another message is named", origin{messageID: "b"}, func(d *delivery, _ *endpoint, _ *input) { d.MessageID = "a/1" }, disposition{action: retryLater, wait: lostMessageTimeout}},
 		{"the named message seems to be lost", origin{messageID: "b"}, func(d *delivery, _ *endpoint, _ *input) {
-			d.MessageID, d.NextAttemptAt = "a/1", in(-takeOver)
+			d.MessageID, d.NextAttemptAt = "a/1", in(-lostMessageTimeout)
 		}, disposition{action: attemptNow}},
 		{"the endpoint was deleted", origin{}, func(_ *delivery, _ *endpoint, in *input) { in.Endpoint = nil }, disposition{action: cancelDelivery}},
 		{"the application was deleted", origin{}, func(_ *delivery, _ *endpoint, in *input) { in.Application = webhook.ApplicationAbsent }, disposition{action: cancelDelivery}},
@@ -112,7 +112,7 @@ func TestDecideNext(t *testing.T) {
 		{"own retry", pending(time.Minute, "a/1", false), false, disposition{action: retryLater, wait: time.Minute}},
 		{"own retry with too many in flight", pending(time.Minute, "a/1", false), true, disposition{action: replace, wait: time.Minute, lane: webhook.LaneSlow, as: "a/1"}},
 		{"retry under a due mark", pending(time.Hour, "", true), false, disposition{}},
-		{"retry of another message", pending(time.Minute, "b/1", false), true, disposition{action: retryLater, wait: time.Minute + takeOver}},
+		{"retry of another message", pending(time.Minute, "b/1", false), true, disposition{action: retryLater, wait: time.Minute + lostMessageTimeout}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := decideNext(from, tt.d, webhook.LaneSlow, tt.tooMany, testNow); got != tt.want {

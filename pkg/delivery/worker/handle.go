@@ -20,9 +20,9 @@ const (
 	// finishTime bounds the work that must be done although a batch is being
 	// called off: every attempt that was made is recorded.
 	finishTime = 20 * time.Second
-	// answerTime is what is left of the function's time then, for its answer:
+	// answerMargin is the rest of the function's time, for its answer:
 	// without one the whole batch comes again.
-	answerTime = time.Second
+	answerMargin = time.Second
 )
 
 // message is one queue message on its way through the worker. One goroutine
@@ -86,7 +86,7 @@ func (w *Worker) read(ctx context.Context, messages []*message) {
 			seen[m.ref.EndpointID] = true
 			group.Go(func() {
 				// Without a permit the messages are moved to the other lane.
-				if _, err := w.permits.renew(ctx, m.ref.OrganizationID, m.ref.EndpointID, leaseLow); err != nil {
+				if _, err := w.permits.renew(ctx, m.ref.OrganizationID, m.ref.EndpointID, leaseRenewBelow); err != nil {
 					w.cfg.Logger.WarnContext(ctx, "no permit for the endpoint", "endpointId", m.ref.EndpointID, "error", err)
 				}
 			})
@@ -193,7 +193,7 @@ func (w *Worker) perform(ctx context.Context, m *message) {
 func (w *Worker) end(ctx context.Context, m *message, next *webhook.Delivery) {
 	switch _, err := w.store.PutDelivery(ctx, m.input.Delivery, next); {
 	case errors.Is(err, fault.ErrChanged):
-		m.disposition = disposition{action: retryLater, wait: tolerance}
+		m.disposition = disposition{action: retryLater, wait: clockSkew}
 	case err != nil:
 		m.fail(err)
 	default:
@@ -205,7 +205,7 @@ func (w *Worker) end(ctx context.Context, m *message, next *webhook.Delivery) {
 // endpoints, which may make a delivery the next probe, and decides what becomes
 // of their messages.
 func (w *Worker) settle(ctx context.Context, messages []*message) {
-	ctx, cancel := deadline.Finish(ctx, answerTime, finishTime)
+	ctx, cancel := deadline.Finish(ctx, answerMargin, finishTime)
 	defer cancel()
 	attempted := slices.DeleteFunc(slices.Clone(messages), func(m *message) bool { return m.attempt == nil })
 	w.record(ctx, attempted)
@@ -313,14 +313,14 @@ func (w *Worker) recheckHold(ctx context.Context, m *message) {
 	case err != nil:
 		m.fail(err)
 	default:
-		m.disposition = disposition{action: retryLater, wait: tolerance}
+		m.disposition = disposition{action: retryLater, wait: clockSkew}
 	}
 }
 
 // backOff keeps the messages that could not be worked on invisible, longer
 // each time.
 func (w *Worker) backOff(ctx context.Context, messages []*message) {
-	ctx, cancel := deadline.Finish(ctx, answerTime, finishTime)
+	ctx, cancel := deadline.Finish(ctx, answerMargin, finishTime)
 	defer cancel()
 	w.changeVisibility(ctx, messages, failed)
 }

@@ -12,7 +12,7 @@ import (
 // read, as long as what this process adds to it decides nothing.
 const healthFreshness = time.Second
 
-// observation is what recorded attempts tell about their endpoint.
+// observation is the result of recorded attempts for their endpoint.
 type observation struct {
 	endpoint    *webhook.Endpoint // as it was read before the attempts
 	messages    []*message
@@ -120,7 +120,7 @@ func (c *healthCache) add(o *observation, now value.Time) bool {
 	return true
 }
 
-// put keeps what was read.
+// put keeps a reading.
 func (c *healthCache) put(endpoint value.ID, h webhook.Health, now value.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,23 +13,23 @@ const (
 	// holds one of its permits may have under way in the main lane. With
 	// [webhook.PermitHolders] it bounds them at 50 over all processes.
 	attemptsPerPermit = 10
-	// leaseTime is how long a permit is leased. At least leaseNeeded of it
+	// leaseTime is how long a permit is leased. At least minLeaseLeft of it
 	// must be left when an attempt starts, which waits for room first and
-	// lasts up to 30 s. A lease with less than leaseLow left is renewed before
+	// lasts up to 30 s. A lease with less than leaseRenewBelow left is renewed before
 	// it comes to that.
-	leaseTime   = 45 * time.Second
-	leaseLow    = 35 * time.Second
-	leaseNeeded = 33 * time.Second
+	leaseTime       = 45 * time.Second
+	leaseRenewBelow = 35 * time.Second
+	minLeaseLeft    = 33 * time.Second
 	// leaseRefused is how long a process that got no permit does not ask
 	// again.
 	leaseRefused = time.Second
-	// roomWait is how long an attempt waits for another one of its endpoint to
+	// maxPermitWait is how long an attempt waits for another one of its endpoint to
 	// end. After a wait in vain nobody waits for as long: what the endpoint
 	// delays would delay its neighbours too. Nor does an attempt wait when
 	// those that wait already will take longer.
-	roomWait = 500 * time.Millisecond
-	// maxRoomWait bounds a wait while others end.
-	maxRoomWait = 2 * time.Second
+	maxPermitWait = 500 * time.Millisecond
+	// maxTotalPermitWait bounds a wait while others end.
+	maxTotalPermitWait = 2 * time.Second
 )
 
 // permits are the leased permits of endpoints, and the limits of the attempts
@@ -94,7 +94,7 @@ func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool)
 	one := p.find(endpoint)
 	if !alone || !one.limiter.enterFirst() {
 		// The lease that was taken when the batch was read may have run low since.
-		one, err = p.renew(ctx, org, endpoint, leaseNeeded)
+		one, err = p.renew(ctx, org, endpoint, minLeaseLeft)
 		if one == nil || err != nil || !one.limiter.enter(ctx) {
 			return nil, err
 		}
@@ -173,7 +173,7 @@ func (l *limiter) enter(ctx context.Context) bool {
 	if !l.startWaiting() {
 		return false
 	}
-	start, timer := time.Now(), time.NewTimer(roomWait)
+	start, timer := time.Now(), time.NewTimer(maxPermitWait)
 	defer timer.Stop()
 	defer l.stopWaiting()
 	for {
@@ -195,7 +195,7 @@ func (l *limiter) enter(ctx context.Context) bool {
 func (l *limiter) startWaiting() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Now().Before(l.noWaitUntil) || time.Duration(l.waiting)*l.duration/attemptsPerPermit > roomWait {
+	if time.Now().Before(l.noWaitUntil) || time.Duration(l.waiting)*l.duration/attemptsPerPermit > maxPermitWait {
 		return false
 	}
 	l.waiting++
@@ -213,9 +213,9 @@ func (l *limiter) stopWaiting() {
 func (l *limiter) waitOn(start time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wait := min(roomWait-time.Since(l.lastEnd), maxRoomWait-time.Since(start))
+	wait := min(maxPermitWait-time.Since(l.lastEnd), maxTotalPermitWait-time.Since(start))
 	if wait <= 0 {
-		l.noWaitUntil = time.Now().Add(roomWait)
+		l.noWaitUntil = time.Now().Add(maxPermitWait)
 	}
 	return wait
 }

@@ -47,7 +47,7 @@ func newStore() *store { return &store{held: map[string]value.Time{}} }
 
 func (p *permits) mustLease(t *testing.T, endpoint value.ID) {
 	t.Helper()
-	if _, err := p.renew(t.Context(), org, endpoint, leaseLow); err != nil {
+	if _, err := p.renew(t.Context(), org, endpoint, leaseRenewBelow); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,7 +65,7 @@ func TestLeaseIsRenewedInTimeForWholeAttempts(t *testing.T) {
 		for _, step := range []struct {
 			pass  time.Duration
 			calls int
-		}{{0, 1}, {0, 1}, {leaseTime - leaseLow - time.Second, 1}, {2 * time.Second, 2}, {time.Hour, 3}} {
+		}{{0, 1}, {0, 1}, {leaseTime - leaseRenewBelow - time.Second, 1}, {2 * time.Second, 2}, {time.Hour, 3}} {
 			time.Sleep(step.pass)
 			s.mustLease(t, endpointA)
 			if d.calls != step.calls {
@@ -138,7 +138,7 @@ func TestPermitThatCannotBeTakenIsNotHeld(t *testing.T) {
 		d := newStore()
 		d.err = errors.New("throttled")
 		s := newPermits(d, time.Now)
-		if _, err := s.renew(t.Context(), org, endpointA, leaseLow); !errors.Is(err, d.err) {
+		if _, err := s.renew(t.Context(), org, endpointA, leaseRenewBelow); !errors.Is(err, d.err) {
 			t.Errorf("error %v, want %v", err, d.err)
 		}
 		if end := s.mustStart(t.Context()); end != nil {
@@ -172,17 +172,17 @@ func TestAttemptWaitsAMomentForRoomAndNotAgainAtOnce(t *testing.T) {
 				ends = append(ends, end)
 			}
 		}
-		enter(false, roomWait)
+		enter(false, maxPermitWait)
 		enter(false, 0)
-		time.Sleep(roomWait)
+		time.Sleep(maxPermitWait)
 		go func() {
-			time.Sleep(roomWait / 2)
+			time.Sleep(maxPermitWait / 2)
 			ends[0]()
 		}()
-		enter(true, roomWait/2)
+		enter(true, maxPermitWait/2)
 		ends[1]()
 		enter(true, 0)
-		ctx, cancel := context.WithTimeout(t.Context(), roomWait/10)
+		ctx, cancel := context.WithTimeout(t.Context(), maxPermitWait/10)
 		defer cancel()
 		if end := s.mustStart(ctx); end != nil {
 			t.Error("entered where there is no room")

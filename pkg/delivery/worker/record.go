@@ -32,7 +32,7 @@ const (
 // record writes the outcomes of attempts. A message whose outcome cannot be
 // written fails; it does not stop the others.
 //
-// An attempt that tells of no trouble is written at half of the cost and left to
+// A trouble-free attempt is written at half of the cost and left to
 // the stream to count, within a second or two. While this process knows of
 // trouble of the endpoint, attempts are counted with their outcome: circuits,
 // lanes and the disabling of endpoints depend on how many failed of them, and in
@@ -189,7 +189,7 @@ func (o *outcome) deliveryAfter(now value.Time) *webhook.Delivery {
 	return next
 }
 
-// merge takes over what was written, or the state that other writers wrote
+// merge takes over the written state, or the state that other writers wrote
 // instead, and returns the outcomes that are still to be written. An outcome
 // is dropped when another attempt has taken its number, and counts it. A
 // change without an attempt, such as a hold, does not undo an outcome.
@@ -229,7 +229,7 @@ func (o *outcome) recorded(d *webhook.Delivery, counted bool) {
 }
 
 // retryWhileThrottled does something until it succeeds, fails for another
-// reason than a throttled table, or there is no time left.
+// reason than a throttled table, or time has run out.
 func retryWhileThrottled(ctx context.Context, do func() error) error {
 	for delay := throttledPause; ; delay = min(2*delay, throttledPauseMost) {
 		err := do()

@@ -69,7 +69,7 @@ func (w *Worker) readHealth(ctx context.Context, e *webhook.Endpoint) (h webhook
 // changeEndpoint makes the change that the endpoint's health calls for. It is
 // not done when another writer was faster.
 func (w *Worker) changeEndpoint(ctx context.Context, e *webhook.Endpoint, o *observation, h webhook.Health) (done bool, err error) {
-	// Attempts at another url tell nothing about this one.
+	// Attempts at another url say nothing about this one.
 	sameURL := e.URL == o.endpoint.URL
 	next, disable := e.NextRouting(h, sameURL && o.succeeded, sameURL && o.probeFailed, w.now())
 	switch {

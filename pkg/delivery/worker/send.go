@@ -9,8 +9,8 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// send asks the receiver of a delivery once, by HTTP or through what an ARN
-// names, with what is signed at start. An error is a fault of ours.
+// send asks the receiver of a delivery once, by HTTP or through the target
+// of an ARN, with a signature of the time start. An error is our fault.
 func (w *Worker) send(ctx context.Context, in *webhook.DeliveryInput, start time.Time, timeout time.Duration) (outbound.Outcome, error) {
 	endpoint, d := in.Endpoint, in.Delivery
 	body, err := d.Body(in.Payload)

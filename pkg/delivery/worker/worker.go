@@ -99,7 +99,7 @@ type Store interface {
 }
 
 // Queue is the queues of deliveries, one for each lane. Move sends messages
-// in the place of others, which are deleted after it. TooManyInFlight tells
+// in the place of others, which are deleted after it. TooManyInFlight says
 // that no more messages should wait invisible in a lane.
 type Queue interface {
 	Lane(m *events.SQSMessage) webhook.Lane

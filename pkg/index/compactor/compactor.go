@@ -5,7 +5,7 @@
 // A job is bounded in bytes and time, and safe to repeat. It writes new chunks
 // first and then puts the manifest that names them, on the condition that the
 // live one is still the one it read. So a job that dies, or that another job
-// overtakes, leaves the index as it was. Package index describes what is
+// overtakes, leaves the index as it was. Package index describes everything
 // stored.
 package compactor
 
@@ -45,11 +45,6 @@ const (
 	// tombstoneUse is how long a tombstone is useful: the stream delivers
 	// nothing that is older than its 24 hours.
 	tombstoneUse = 48 * time.Hour
-	// minCounted is how many documents there are for each counted value, so that
-	// the counts of a small partition, which is opened for little, take no room in
-	// the manifest. A few values are counted in any partition.
-	minCounted = 32
-	fewValues  = 4
 	// minUncounted is how many rows a partition grows before it is counted to
 	// learn how many have died.
 	minUncounted = 1024
@@ -100,7 +95,7 @@ func New(storage Storage, lists []*index.List, clock func() time.Time, logger *s
 func (c *Compactor) Run(ctx context.Context, org value.ID, name string) (more bool, err error) {
 	list := c.lists[name]
 	if list == nil {
-		return false, fmt.Errorf("run a job: there is no list %q", name)
+		return false, fmt.Errorf("run a job: unknown list %q", name)
 	}
 	taken, err := c.storage.TakeJob(ctx, org, name, value.TimeOf(c.clock()).Add(leaseTime))
 	if err != nil || taken == nil {
@@ -182,46 +177,39 @@ func (c *Compactor) job(org value.ID, list *index.List) *job {
 // run continues a rebuild or else compacts the list, and returns when the next
 // job is due; nil when none is.
 func (j *job) run(ctx context.Context) (*value.Time, error) {
-	rebuilds, err := j.Rebuilds(ctx)
+	rebuild, err := j.storage.Manifest(ctx, j.Org, j.List.Name, j.Layout().Rebuild())
 	if err != nil {
 		return nil, err
 	}
-	if rebuild := rebuilds[j.Layout().Rebuild()]; rebuild != nil {
+	if rebuild != nil {
 		done, err := j.rebuild(ctx, rebuild)
 		if err != nil || done {
-			return nil, j.leaveNewer(ctx, err)
-		}
-		return j.soon(), nil
-	}
-	next, err := j.compact(ctx)
-	if later := j.now().Add(otherPause); (next == nil || *next > later) && j.OtherRebuild(rebuilds, j.now().Add(-otherWait)) {
-		next = &later // another release goes on then
-	}
-	if err = j.leaveNewer(ctx, err); !index.Damaged(err) {
-		return next, err
-	}
-	if !j.overtaken(ctx) {
-		j.logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", j.Org, "list", j.List.Name, "error", err)
-		if err := j.RequestRebuild(ctx, j.storage, j.now()); err != nil {
 			return nil, err
 		}
+		return j.atOnce(), nil
 	}
-	return j.soon(), nil
+	next, err := j.compact(ctx)
+	switch {
+	case errors.Is(err, errOtherLayout):
+		j.logger.InfoContext(ctx, "an index is built in a new layout", "organizationId", j.Org, "list", j.List.Name, "layout", j.Layout())
+	case !index.Damaged(err):
+		return next, err
+	case j.overtaken(ctx):
+		return j.atOnce(), nil
+	default:
+		j.logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", j.Org, "list", j.List.Name, "error", err)
+	}
+	return j.atOnce(), j.RequestRebuild(ctx, j.storage, j.now())
 }
 
-// leaveNewer leaves what a later release has written to the jobs of that release:
-// it is no error.
-func (j *job) leaveNewer(ctx context.Context, err error) error {
-	if !errors.Is(err, columnar.ErrNewer) {
-		return err
-	}
-	j.logger.WarnContext(ctx, "an index is newer", "organizationId", j.Org, "list", j.List.Name, "error", err)
-	return nil
-}
+// errOtherLayout says that the list has to be built in the layout of this release: it
+// lacks columns, or cannot be read.
+var errOtherLayout = errors.New("the list is in another layout")
 
 func (j *job) now() value.Time { return value.TimeOf(j.clock()) }
 
-func (j *job) soon() *value.Time { return new(j.now()) }
+// atOnce is when the next job is due that continues this one.
+func (j *job) atOnce() *value.Time { return new(j.now()) }
 
 // hasRoom reports whether a job may begin work that reads so many bytes. The
 // first work always fits.
@@ -244,30 +232,27 @@ func (j *job) compact(ctx context.Context) (next *value.Time, err error) {
 	if j.manifests, err = j.Manifests(ctx); err != nil {
 		return nil, err
 	}
-	m, version, err := j.Best(ctx, j.manifests)
-	if m != nil && m.Layout != j.Layout() {
-		if done, err := j.takeOver(ctx, m); err != nil || !done {
-			return j.soon(), err
-		}
-		version = 0
+	m, version, err := j.Best(j.manifests)
+	if errors.Is(err, index.ErrNotBuilt) || err == nil && m.Layout != j.Layout() {
+		return nil, errOtherLayout
 	}
 	j.version = version
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context, *index.Manifest) error{j.flush, j.dropOthers, j.expire, j.divide, j.merge, j.count} {
+	for _, step := range []func(context.Context, *index.Manifest) error{j.flush, j.deleteStaleLayouts, j.expire, j.divide, j.merge, j.count} {
 		if err := step(ctx, m); err != nil {
 			return nil, err
 		}
 	}
 	if j.changed {
 		if done, err := j.commit(ctx, m, version); err != nil || !done {
-			return j.soon(), err
+			return j.atOnce(), err
 		}
 	}
 	switch {
 	case j.more:
-		return j.soon(), nil
+		return j.atOnce(), nil
 	case j.waiting:
 		return new(j.now().Add(quietTime)), nil
 	}
@@ -289,7 +274,10 @@ func (j *job) flush(ctx context.Context, m *index.Manifest) error {
 		m.Covered, m.CoveredAt, size = sequence, e.At, size+e.Size
 		return nil
 	})
-	err = j.leaveNewer(ctx, err)
+	if errors.Is(err, columnar.ErrNewer) { // it is left to the jobs of the release that wrote it
+		j.logger.WarnContext(ctx, "an index is newer", "organizationId", j.Org, "list", j.List.Name, "error", err)
+		err = nil
+	}
 	if j.more = errors.Is(err, full); err != nil && !j.more {
 		return fmt.Errorf("flush the tail of %s: %w", j.List.Name, err)
 	}
@@ -317,12 +305,13 @@ func (j *job) expire(_ context.Context, m *index.Manifest) error {
 	return nil
 }
 
-// count seals partitions that have been quiet, or that were sealed before values
-// were counted, and counts those that have grown much, to learn how many of their
-// rows are dead.
+// count seals partitions that have been quiet, and counts those that have grown much,
+// to learn how many of their rows are dead. A list with one partition is not sealed:
+// its queries open it.
 func (j *job) count(ctx context.Context, m *index.Manifest) error {
+	divided := j.List.By != index.Whole || len(m.Partitions) > 1
 	for _, p := range m.Partitions {
-		uncounted := j.List.By != index.Whole && (!p.Sealed || p.Summary.Keywords == nil && j.List.Schema.HasKeywords())
+		uncounted := divided && !p.Sealed
 		if p.Memory(j.List.Schema, index.Core) > maxJobMemory {
 			j.logTooLarge(ctx, p)
 			continue
@@ -334,7 +323,7 @@ func (j *job) count(ctx context.Context, m *index.Manifest) error {
 		if err := j.summarize(ctx, p); err != nil {
 			return err
 		}
-		p.Sealed, j.changed = j.List.By != index.Whole, true
+		p.Sealed, j.changed = divided, true
 	}
 	return nil
 }
@@ -364,16 +353,6 @@ func (j *job) summarize(ctx context.Context, p *index.Partition) error {
 	view := columnar.NewView(j.List.Schema)
 	segment.Load(view, opened...)
 	p.Summary = view.Summary()
-	thin(&p.Summary)
 	p.Counted, p.Live = p.Rows(), p.Summary.Count
 	return nil
-}
-
-// thin leaves out the counts that take more room than they are worth.
-func thin(s *columnar.Summary) {
-	for i, counts := range s.Keywords {
-		if len(counts.Values) > max(fewValues, s.Count/minCounted) {
-			s.Keywords[i] = columnar.ValueCounts{}
-		}
-	}
 }

@@ -97,7 +97,7 @@ func (j *job) merge(ctx context.Context, m *index.Manifest) error {
 }
 
 // mergeSegments replaces several segments by one. A merge of all segments of a
-// partition leaves out tombstones that are no longer useful; the rest counts as
+// partition leaves out tombstones past their use; the rest counts as
 // live until it is counted again.
 func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Partition, sources []*index.Segment) error {
 	opened, err := j.Open(ctx, sources, j.List.Schema.ColumnGroups())
@@ -182,7 +182,7 @@ func (j *job) dividePartition(ctx context.Context, m *index.Manifest, p *index.P
 	return nil
 }
 
-// dropped tells which documents a merge leaves out: of all segments of a partition,
+// dropped says which documents a merge leaves out: of all segments of a partition,
 // the tombstones that are no longer useful.
 func (j *job) dropped(whole bool) func(*columnar.Document) bool {
 	useless := int64(j.now().Add(-tombstoneUse))

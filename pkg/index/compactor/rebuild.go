@@ -119,7 +119,7 @@ func (j *job) save(ctx context.Context, state *index.RebuildState, version uint6
 func (j *job) replaceLive(ctx context.Context, state *index.RebuildState, version uint64) (done bool, err error) {
 	live, err := j.storage.Manifest(ctx, j.Org, j.List.Name, j.Layout().Live())
 	if err == nil && live == nil {
-		live, err = &index.StoredManifest{}, j.keepOthers(ctx)
+		live = &index.StoredManifest{}
 	}
 	if err != nil {
 		return false, err
@@ -135,7 +135,6 @@ func (j *job) replaceLive(ctx context.Context, state *index.RebuildState, versio
 		if j.more || state.Covered < live.Covered {
 			return false, j.save(ctx, state, version)
 		}
-		state.Shared = live.Shared
 		state.Free = append(state.Free, old.Free...)
 		for _, p := range old.Partitions {
 			release(&state.Manifest, j.now(), p.Segments...)
@@ -151,7 +150,7 @@ func (j *job) replaceLive(ctx context.Context, state *index.RebuildState, versio
 	return true, j.storage.DeleteManifest(ctx, j.Org, j.List.Name, j.Layout().Rebuild(), version)
 }
 
-// announce tells the views that the list was rebuilt, and requests the job that
+// announce lets the views know that the list was rebuilt, and requests the job that
 // flushes the announcement.
 func (j *job) announce(ctx context.Context, version uint64) error {
 	if err := j.storage.RequestJob(ctx, j.Org, j.List.Name, j.now()); err != nil {
@@ -170,13 +169,9 @@ type liveIndex struct {
 }
 
 // setAllVisible sets since when documents have been visible, by partition, from
-// the live index. One of the legacy format that was written with fewer columns
-// can be read as well.
+// the live index.
 func (j *job) setAllVisible(ctx context.Context, pages map[int32][]columnar.Document, coveredAt value.Time) {
-	err := columnar.ErrVersion
-	for n := len(j.List.Schema.Columns()); n > 0 && errors.Is(err, columnar.ErrVersion); n-- {
-		err = j.setAllVisibleAs(ctx, j.List.Schema.First(n), pages, coveredAt)
-	}
+	err := j.setVisibleAsLive(ctx, pages, coveredAt)
 	if err == nil {
 		return
 	}
@@ -189,17 +184,14 @@ func (j *job) setAllVisible(ctx context.Context, pages map[int32][]columnar.Docu
 // errLargePartition says that a partition does not fit into a job's memory.
 var errLargePartition = errors.New("a partition is too large for a job")
 
-// setAllVisibleAs reads one partition of the live index after the other.
-func (j *job) setAllVisibleAs(ctx context.Context, schema *columnar.Schema, pages map[int32][]columnar.Document, coveredAt value.Time) error {
-	list := *j.List
-	list.Schema = schema
-	x := index.Index{Key: index.Key{Org: j.Org, List: &list}, Reader: j.Reader}
-	m, _, err := x.Load(ctx)
+// setVisibleAsLive reads one partition of the live index after the other.
+func (j *job) setVisibleAsLive(ctx context.Context, pages map[int32][]columnar.Document, coveredAt value.Time) error {
+	m, _, err := j.Load(ctx)
 	if err != nil {
 		return err
 	}
-	x = x.As(m.Layout)
-	schema = x.List.Schema
+	x := j.As(m.Layout)
+	schema := x.List.Schema
 	at, changes := max(m.CoveredAt, coveredAt), map[int32][]columnar.Document{}
 	err = x.Tail(ctx, m.Covered, true, func(_ uint64, e index.TailEntry) error {
 		for _, c := range e.Changes {

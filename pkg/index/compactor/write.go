@@ -25,11 +25,8 @@ const (
 	// freeGrace is how long a replaced chunk keeps its content, for readers
 	// that have read the manifest that names it.
 	freeGrace = time.Minute
-	// maxFree bounds the free chunks that a manifest remembers. More are deleted
-	// or, while the manifest of another layout may name them, forgotten from
-	// maxShared on: those stay stored for good.
-	maxFree   = 512
-	maxShared = 4 * maxFree
+	// maxFree bounds the free chunks that a manifest remembers; more are deleted.
+	maxFree = 512
 	// chunkWriters is how many chunks are written at a time.
 	chunkWriters = 8
 )
@@ -75,7 +72,7 @@ func (j *job) commit(ctx context.Context, m *index.Manifest, version uint64) (do
 	}
 	surplus := takeSurplus(m)
 	done, err = j.storage.PutManifest(ctx, j.Org, j.List.Name, j.Layout().Live(), index.StoredManifest{
-		Version: version + 1, Covered: m.Covered, CoveredAt: m.CoveredAt, At: j.now(), Shared: m.Shared, Body: j.EncodeManifest(m),
+		Version: version + 1, Covered: m.Covered, CoveredAt: m.CoveredAt, At: j.now(), Body: j.EncodeManifest(m),
 	})
 	if err != nil || !done {
 		return false, err
@@ -94,7 +91,7 @@ func (j *job) commit(ctx context.Context, m *index.Manifest, version uint64) (do
 func (j *job) store(ctx context.Context, m *index.Manifest) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(chunkWriters)
-	free := &freeChunks{manifest: m, before: value.TimeOf(j.start).Add(-freeGrace)}
+	numbers := &freeChunks{manifest: m, before: value.TimeOf(j.start).Add(-freeGrace)}
 	for _, p := range m.Partitions {
 		for _, s := range p.Segments {
 			if s.Encoded == nil {
@@ -107,7 +104,7 @@ func (j *job) store(ctx context.Context, m *index.Manifest) error {
 				body := data[:size]
 				data = data[size:]
 				group.Go(func() (err error) {
-					s.Chunks[i], err = j.put(ctx, free, body)
+					s.Chunks[i], err = j.put(ctx, numbers, body)
 					return err
 				})
 			}
@@ -118,10 +115,10 @@ func (j *job) store(ctx context.Context, m *index.Manifest) error {
 }
 
 // put writes a chunk, to another number when something else has used the first.
-func (j *job) put(ctx context.Context, free *freeChunks, body []byte) (index.Chunk, error) {
-	contentID := rand.Uint64() | 1 //nolint:gosec // tells contents apart, keeps no secret
+func (j *job) put(ctx context.Context, numbers *freeChunks, body []byte) (index.Chunk, error) {
+	contentID := rand.Uint64() | 1 //nolint:gosec // distinguishes contents, keeps no secret
 	for {
-		old := free.take(len(body))
+		old := numbers.take(len(body))
 		chunk := index.StoredChunk{Number: old.Number, ContentID: contentID, Body: body}
 		done, err := j.storage.PutChunk(ctx, j.Org, j.List.Name, chunk, old.ContentID)
 		if err != nil || done {
@@ -150,7 +147,7 @@ func (f *freeChunks) take(size int) index.Chunk {
 	defer f.mu.Unlock()
 	best := -1
 	for i, c := range f.manifest.Free {
-		if !f.manifest.Shared && c.Since < f.before && c.Size <= size+maxWaste(size) && (best < 0 || c.Size > f.manifest.Free[best].Size) {
+		if c.Since < f.before && c.Size <= size+maxWaste(size) && (best < 0 || c.Size > f.manifest.Free[best].Size) {
 			best = i
 		}
 	}
@@ -165,27 +162,24 @@ func (f *freeChunks) take(size int) index.Chunk {
 // release frees the chunks of segments.
 func release(m *index.Manifest, now value.Time, segments ...*index.Segment) {
 	for _, s := range segments {
-		for _, c := range s.Chunks {
-			m.Free = append(m.Free, index.FreeChunk{Chunk: c, Since: now})
-		}
+		free(m, now, s.Chunks)
+	}
+}
+
+func free(m *index.Manifest, now value.Time, chunks []index.Chunk) {
+	for _, c := range chunks {
+		m.Free = append(m.Free, index.FreeChunk{Chunk: c, Since: now})
 	}
 }
 
 // takeSurplus takes the smallest free chunks off the manifest that are more
-// than it remembers, and returns those that may be deleted.
+// than it remembers.
 func takeSurplus(m *index.Manifest) []index.FreeChunk {
-	limit := maxFree
-	if m.Shared {
-		limit = maxShared
-	}
-	if len(m.Free) <= limit {
+	if len(m.Free) <= maxFree {
 		return nil
 	}
 	slices.SortFunc(m.Free, func(a, b index.FreeChunk) int { return cmp.Compare(b.Size, a.Size) })
-	surplus := m.Free[limit:]
-	m.Free = m.Free[:limit:limit]
-	if m.Shared {
-		return nil
-	}
+	surplus := m.Free[maxFree:]
+	m.Free = m.Free[:maxFree:maxFree]
 	return surplus
 }

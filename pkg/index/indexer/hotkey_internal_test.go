@@ -60,25 +60,3 @@ func TestTheRegisterIsWrittenEvenly(t *testing.T) {
 		t.Errorf("the register gets %d units in a second, want at most %d", most, units/10)
 	}
 }
-
-// An organization is registered before its first entry, and the job of a week's
-// entries is requested before the first of them, as before.
-func TestTheFirstEntryRegistersAndEachWeekRequestsItsJob(t *testing.T) {
-	store := &registered{}
-	x := New(store, nil, nil, nil, nil)
-	key := index.Key{Org: value.NewID(), List: &index.List{Name: "orders"}}
-	at := value.TimeOf(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))
-	previous := value.Time(0)
-	for day := range 28 {
-		if err := x.prepare(t.Context(), key, index.Position{Previous: previous, At: at}); err != nil {
-			t.Fatal(err)
-		}
-		if day == 0 && (store.organizations != 1 || store.jobs != 1) {
-			t.Errorf("the first entry: %+v", store)
-		}
-		previous, at = at, at.Add(24*time.Hour)
-	}
-	if store.jobs < 4 || store.jobs > 5 || store.organizations < 4 || store.organizations > 5 {
-		t.Errorf("four weeks: %d jobs and %d registrations, want one of each a week and at the first entry", store.jobs, store.organizations)
-	}
-}

@@ -3,24 +3,23 @@
 // list's tail.
 //
 // An answer is exact for the list as it was at most [Freshness] ago or, for a
-// query that asks for that, as it is now. It tells the time from which to ask
+// query that asks for that, as it is now. It returns the time from which to ask
 // next so that nothing is missed; package index says why that is so. When that
 // cannot be had in time, or the index is damaged, the answer is a fault of kind
 // Unavailable, never a wrong list; a damaged index is rebuilt. Package columnar
-// says what a query means, package index what is stored.
+// says what a query means, package index how it is stored.
 //
 // # Memory
 //
 // What views take, and what loads and queries under way may add, never passes
-// Config.MaxBytes. The manifest tells how large segments are; so room is made,
-// by dropping the least recently used views, before anything is read. A query
-// whose partitions do not fit together is answered from one partition after the
-// other: each gives its count and its first hits, and leaves. Such scans are kept
-// without the partitions, for other pages and for the next request when one had
-// no time for all. What does not fit even so is refused: pkg/ops/OPERATING.md,
-// Size, has the figures. TestMemoryStaysWithinItsBudget asks anything, and
-// TestAFunctionAnswersOrRefusesWithinItsMemory asks a process whose memory the
-// kernel bounds.
+// Config.MaxBytes. The manifest says how large segments are; so room is made, by
+// dropping the least recently used views, before anything is read. A query that needs
+// more than MaxBytes even in a view of its own is refused then. The manifest has the
+// counts and the bounds of the times and ids of each partition: so pages in the order
+// of a time, walks by id and totals over whole partitions need few of them, however
+// long the list is. A query for some ids is answered from the table where the list is
+// too large. pkg/ops/OPERATING.md, Size, has the figures, and
+// TestMemoryStaysWithinItsBudget asks anything.
 //
 // # Time
 //
@@ -80,14 +79,10 @@ type Cache struct {
 	cfg     Config
 
 	mu      sync.Mutex
-	lent    int64 // bytes that queries by parts take, and what they keep
-	kept    int64 // of those, what they keep
 	views   map[index.Key]*cachedView
 	damaged map[index.Key]damage
-	widened map[index.Key]time.Time // when new columns were asked for
-
-	scanning chan struct{} // held by the query by parts under way, which alone uses scans
-	scans    []*scan       // the last used last
+	// rebuildRequestedAt is when lists were last asked to be built.
+	rebuildRequestedAt map[index.Key]time.Time
 }
 
 // damage is why an index cannot be read, and since when that is known.
@@ -107,34 +102,40 @@ func NewCache(storage Storage, cfg Config) *Cache {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Cache{storage: storage, cfg: cfg, views: map[index.Key]*cachedView{}, damaged: map[index.Key]damage{}, widened: map[index.Key]time.Time{}, scanning: make(chan struct{}, 1)}
+	return &Cache{
+		storage: storage, cfg: cfg,
+		views: map[index.Key]*cachedView{}, damaged: map[index.Key]damage{}, rebuildRequestedAt: map[index.Key]time.Time{},
+	}
 }
 
 // Query answers a query of the organization's list, as the list was at most
 // [Freshness] ago or, with now, as it is: with every entry that its tail had
-// when the query came. It fails with a fault of kind Unavailable when storage is
-// busy, when loading takes longer than its budget, when the index is damaged, and
-// when only a later release can read it.
+// when the query came. It fails with list_too_large, a fault of kind Invalid, when the
+// query needs more documents than fit into memory. It fails with a fault of kind
+// Unavailable when storage or memory is busy, when loading takes longer than its
+// budget, when the index is damaged, and when it is still to be built.
 func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error) {
 	key := index.Key{Org: org, List: list}
 	if err := c.knownDamage(key); err != nil {
 		return lists.Answer{}, fault.Busy(err)
 	}
-	crowded := false
+	isNew := false // whether the view is new and so has only the query's needs
 	for range maxRestarts {
 		v := c.view(key)
 		answer, err := c.answer(ctx, v, q, now)
-		if errors.Is(err, errCrowded) && !crowded {
-			crowded = true
-			c.forget(key, v)
-			continue
-		}
-		if errors.Is(err, errNoRoom) || errors.Is(err, errCrowded) {
-			answer, err = c.byParts(ctx, key, q)
-		}
 		switch {
 		case err == nil:
 			return answer, nil
+		case errors.Is(err, errNoRoomInView) && !isNew:
+			c.forget(key, v)
+			isNew = true
+		case errors.Is(err, errTooLarge), errors.Is(err, errNoRoomInView) && c.isAlone(v):
+			return c.tooLarge(ctx, v, q)
+		case errors.Is(err, errNoRoomInView):
+			return lists.Answer{}, fault.Busy(errMemoryBusy)
+		case errors.Is(err, errLongTail):
+			c.logTooLarge(ctx, key, q, err)
+			return lists.Answer{}, err
 		case errors.Is(err, errOutdated):
 			c.forget(key, v)
 		case errors.Is(err, errColumns):
@@ -142,7 +143,7 @@ func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q col
 				return lists.Answer{}, err
 			}
 			c.forget(key, v)
-		case index.Damaged(err):
+		case errors.Is(err, index.ErrNotBuilt), index.Damaged(err):
 			c.forget(key, v)
 			return lists.Answer{}, c.rebuild(ctx, key, err)
 		case errors.Is(err, columnar.ErrNewer):
@@ -185,10 +186,13 @@ func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query, now
 // ask asks a view; false when something is missing for the query.
 func (c *Cache) ask(v *cachedView, q columnar.Query) (lists.Answer, bool, error) {
 	if work := v.view.WorkMemory(&q); work > 0 {
-		if !c.reserve(v, &v.use.asking, work) {
-			return lists.Answer{}, false, errNoRoom
+		if err := c.roomFor(v, work); err != nil {
+			return lists.Answer{}, false, err
 		}
-		defer c.measure(v, &v.use.asking, work)
+		if !c.reserve(v, &v.use.queryBytes, work) {
+			return lists.Answer{}, false, fault.Busy(errMemoryBusy)
+		}
+		defer c.measure(v, &v.use.queryBytes, work)
 	}
 	answer, ok := v.query(q)
 	return answer, ok, nil
@@ -213,32 +217,36 @@ func (c *Cache) rebuild(ctx context.Context, key index.Key, cause error) error {
 	c.mu.Lock()
 	c.damaged[key] = damage{cause, c.cfg.Clock()}
 	c.mu.Unlock()
-	if err := key.RequestRebuild(ctx, c.storage, value.TimeOf(c.cfg.Clock())); err != nil {
+	if err := c.requestRebuild(ctx, key); err != nil {
 		return err
-	}
-	if c.cfg.Start != nil {
-		key.StartJob(ctx, c.cfg.Start, c.cfg.Logger)
 	}
 	return fault.Busy(cause)
 }
 
-// addColumns asks for the index that has all columns, at most once each
-// rebuildWait; until it exists, queries that use a new column are told to come
-// again. It returns nil once it exists.
+// addColumns asks for the index that has all columns; until it exists, queries that
+// use a new column are told to come again. It returns nil once it exists.
 func (c *Cache) addColumns(ctx context.Context, key index.Key) error {
-	c.mu.Lock()
-	now := c.cfg.Clock()
-	recent := now.Sub(c.widened[key]) < rebuildWait
-	if !recent {
-		c.widened[key] = now
-	}
-	c.mu.Unlock()
-	if recent {
-		return fault.Busy(errColumns)
-	}
 	own, err := c.storage.Manifest(ctx, key.Org, key.List.Name, key.Layout().Live())
 	if err != nil || own != nil {
 		return err
+	}
+	if err := c.requestRebuild(ctx, key); err != nil {
+		return err
+	}
+	return fault.Busy(errColumns)
+}
+
+// requestRebuild asks for the list to be built, at most once each rebuildWait.
+func (c *Cache) requestRebuild(ctx context.Context, key index.Key) error {
+	c.mu.Lock()
+	now := c.cfg.Clock()
+	recent := now.Sub(c.rebuildRequestedAt[key]) < rebuildWait
+	if !recent {
+		c.rebuildRequestedAt[key] = now
+	}
+	c.mu.Unlock()
+	if recent {
+		return nil
 	}
 	if err := key.RequestRebuild(ctx, c.storage, value.TimeOf(now)); err != nil {
 		return err
@@ -246,7 +254,7 @@ func (c *Cache) addColumns(ctx context.Context, key index.Key) error {
 	if c.cfg.Start != nil {
 		key.StartJob(ctx, c.cfg.Start, c.cfg.Logger)
 	}
-	return fault.Busy(errColumns)
+	return nil
 }
 
 // view returns the view of a list, a new one when there is none or it was idle
@@ -261,7 +269,16 @@ func (c *Cache) view(key index.Key) *cachedView {
 		c.views[key] = v
 	}
 	v.used = now
+	v.requests++
 	return v
+}
+
+// isAlone reports whether one request only has asked a view, so that it has no more than
+// that request needs.
+func (c *Cache) isAlone(v *cachedView) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return v.requests == 1
 }
 
 func (c *Cache) forget(key index.Key, v *cachedView) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/deadline"
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
@@ -18,7 +19,7 @@ const (
 	answerReserve = 4 * time.Second
 	// loadLimit ends a load of a request that has no deadline.
 	loadLimit = 5 * time.Minute
-	// maxBatchBytes bounds what is read from storage at a time, the first
+	// maxBatchBytes bounds the bytes read from storage at a time, the first
 	// partition apart. What was read stays, so that a load that ran out of time
 	// is continued by the next request.
 	maxBatchBytes = 16 << 20
@@ -29,15 +30,16 @@ const (
 
 var (
 	errLoading = errors.New("the index is still being loaded")
-	// errNoRoom says that what a query needs does not fit into memory as a view.
-	errNoRoom = errors.New("no room for the view")
-	// errCrowded says that it would fit into a new view, without what this one
-	// has beside.
-	errCrowded = errors.New("no room beside what the view has")
-	// errColumns says that the index lacks a column, which the query uses.
-	errColumns = errors.New("a new column is not in the index yet")
+	// errTooLarge says that what a query needs does not fit into memory.
+	errTooLarge = errors.New("more than memory holds")
+	// errNoRoomInView says that it does not fit into the view.
+	errNoRoomInView = errors.New("no room in the view")
+	// errMemoryBusy says that other requests have the memory that a load needs.
+	errMemoryBusy = errors.New("memory is busy")
 	// errLongTail says that the tail itself does not fit: jobs are behind.
 	errLongTail = errors.New("the tail is too long")
+	// errColumns says that the index lacks a column, which the query uses.
+	errColumns = errors.New("a new column is not in the index yet")
 )
 
 // load is a load of a view that is under way. Others wait for it.
@@ -83,7 +85,7 @@ func (c *Cache) prepare(ctx context.Context, v *cachedView, q columnar.Query, re
 	ctx, cancel := loadTime(ctx)
 	defer cancel()
 	err := c.load(ctx, v, q, read)
-	if ctx.Err() == nil && !errors.Is(err, errNoRoom) && !errors.Is(err, errCrowded) && !errors.Is(err, errColumns) {
+	if ctx.Err() == nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errNoRoomInView) && !errors.Is(err, errColumns) {
 		l.err = err
 	}
 	return err
@@ -99,34 +101,46 @@ func loadTime(ctx context.Context) (context.Context, context.CancelFunc) {
 func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read uint64) error {
 	defer func() {
 		c.mu.Lock()
-		reserved := v.use.growing
+		reserved := v.use.loadBytes
 		c.mu.Unlock()
-		c.measure(v, &v.use.growing, reserved)
+		c.measure(v, &v.use.loadBytes, reserved)
 	}()
 	v.current = false
-	v.reserve = func(bytes int64) bool { return c.reserve(v, &v.use.growing, bytes) }
+	v.reserve = func(bytes int64) bool { return c.reserve(v, &v.use.loadBytes, bytes) }
 	if err := v.refresh(ctx, read); err != nil {
 		return err
 	}
 	if !v.hasColumns(&q) {
 		return errColumns
 	}
-	lacking, _, _ := v.missingFor(q)
-	memory := v.memory(lacking, q)
-	switch {
-	case c.fits(v, memory):
-		return v.load(ctx, lacking)
-	case 2*memory <= c.cfg.MaxBytes:
-		return errCrowded
+	for failed := uint64(0); ; failed = v.version {
+		err := c.loadMissing(ctx, v, q)
+		if !errors.Is(err, index.ErrReplaced) || v.version == failed {
+			return err
+		}
+		v.current = false // another manifest may name other chunks
 	}
-	return errNoRoom
 }
 
-// memory bounds what loading what is missing, and then answering, takes.
+// loadMissing loads what a query misses, once there is room for it.
+func (c *Cache) loadMissing(ctx context.Context, v *cachedView, q columnar.Query) error {
+	lacking, _, _ := v.missingFor(q)
+	if len(lacking.partitions) > 0 && !v.current {
+		if err := v.readManifest(ctx); err != nil {
+			return err
+		}
+		lacking, _, _ = v.missingFor(q)
+	}
+	if err := c.roomFor(v, v.memory(lacking, q)); err != nil {
+		return err
+	}
+	return v.load(ctx, lacking)
+}
+
+// memory bounds the memory of loading the missing parts and answering.
 func (v *cachedView) memory(m missing, q columnar.Query) int64 {
 	schema, n, rows, searched := v.List.Schema, int64(0), 0, 0
-	lacking := v.lacking(m)
-	for _, p := range lacking {
+	for _, p := range m.partitions {
 		n += p.Memory(schema, m.groups)
 		rows += p.Rows()
 		for _, s := range p.Segments {
@@ -138,7 +152,7 @@ func (v *cachedView) memory(m missing, q columnar.Query) int64 {
 			n += s.Memory(schema, m.groups&^p.groups)
 		}
 	}
-	return n + schema.WorkMemory(&q, rows, searched) + min(stored(lacking, m.groups), maxBatchBytes)
+	return n + schema.WorkMemory(&q, rows, searched) + min(stored(m.partitions, m.groups), maxBatchBytes)
 }
 
 // stored is how many bytes of storage partitions have.
@@ -149,7 +163,7 @@ func stored(partitions []part, groups columnar.ColumnGroupSet) (n int64) {
 	return n
 }
 
-// batches cuts partitions into what is read at a time.
+// batches cuts partitions into batches to read.
 func batches(partitions []part, groups columnar.ColumnGroupSet) (cut [][]part) {
 	size := int64(maxBatchBytes)
 	for _, p := range partitions {

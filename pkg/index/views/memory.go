@@ -3,25 +3,27 @@ package views
 import (
 	"cmp"
 	"slices"
+
+	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
-// viewOverhead is about what a view takes besides its documents, in bytes.
+// viewOverhead is about what a view takes in addition to its documents, in bytes.
 const viewOverhead = 8 << 10
 
 // memoryUse is what a view takes of the cache's memory, in bytes. Cache.mu
 // guards it.
 type memoryUse struct {
-	held    int64 // as measured last
-	growing int64 // reserved for the load under way
-	asking  int64 // reserved for queries under way
+	held       int64 // as measured last
+	loadBytes  int64 // reserved for the load under way
+	queryBytes int64 // reserved for queries under way
 }
 
-func (m *memoryUse) total() int64 { return m.held + m.growing + m.asking }
+func (m *memoryUse) total() int64 { return m.held + m.loadBytes + m.queryBytes }
 
-func (m *memoryUse) busy() bool { return m.growing+m.asking > 0 }
+func (m *memoryUse) busy() bool { return m.loadBytes+m.queryBytes > 0 }
 
 // reserve makes room for bytes and counts them as taken, in what counts them.
-// The least recently used views leave first, but for the one given. It reports
+// The least recently used views leave first, except the one given. It reports
 // false, and changes nothing, when there would be too little room even without
 // them.
 func (c *Cache) reserve(keep *cachedView, counter *int64, bytes int64) bool {
@@ -36,8 +38,8 @@ func (c *Cache) reserve(keep *cachedView, counter *int64, bytes int64) bool {
 
 // makeRoom drops views until so many bytes are free. Its caller holds mu.
 func (c *Cache) makeRoom(keep *cachedView, bytes int64) bool {
-	taken, free := c.lent, int64(0)
-	if keep != nil && c.views[keep.asked] != keep {
+	taken, free := int64(0), int64(0)
+	if c.views[keep.cacheKey] != keep {
 		taken += keep.use.total() // it left already, and still answers
 	}
 	var idle []*cachedView
@@ -57,22 +59,32 @@ func (c *Cache) makeRoom(keep *cachedView, bytes int64) bool {
 			break
 		}
 		taken -= v.use.held
-		delete(c.views, v.asked)
+		delete(c.views, v.cacheKey)
 	}
 	return true
 }
 
-// fits reports whether a view could grow by so many bytes if others left.
-func (c *Cache) fits(v *cachedView, bytes int64) bool {
+// roomFor fails when a view cannot grow by so many bytes, even if all others leave
+// that nothing uses: with errTooLarge when no view can, with errNoRoomInView when a new
+// view could.
+func (c *Cache) roomFor(v *cachedView, bytes int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	taken := c.lent + v.use.total()
+	own, busy := v.use.total(), int64(0)
 	for _, other := range c.views {
 		if other != v && other.use.busy() {
-			taken += other.use.total()
+			busy += other.use.total()
 		}
 	}
-	return taken+bytes <= c.cfg.MaxBytes
+	switch {
+	case bytes > c.cfg.MaxBytes:
+		return errTooLarge
+	case own+bytes > c.cfg.MaxBytes:
+		return errNoRoomInView
+	case own+busy+bytes > c.cfg.MaxBytes:
+		return fault.Busy(errMemoryBusy)
+	}
+	return nil
 }
 
 // measure ends a reservation for a view: what it takes is known now. A view that
@@ -84,23 +96,16 @@ func (c *Cache) measure(v *cachedView, counter *int64, bytes int64) {
 	defer c.mu.Unlock()
 	*counter -= bytes
 	v.use.held = held
-	if !c.makeRoom(v, 0) && c.views[v.asked] == v {
-		delete(c.views, v.asked)
+	if !c.makeRoom(v, 0) && c.views[v.cacheKey] == v {
+		delete(c.views, v.cacheKey)
 	}
 }
 
-// giveBack ends a reservation of memory that was lent.
-func (c *Cache) giveBack(bytes int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lent -= bytes
-}
-
-// Bytes is what the views take, and what is reserved for loads and queries.
+// Bytes is the memory of the views and the reservations for loads and queries.
 func (c *Cache) Bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	taken := c.lent
+	taken := int64(0)
 	for _, v := range c.views {
 		taken += v.use.total()
 	}

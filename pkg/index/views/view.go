@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +31,8 @@ const (
 // Whatever happens to segments later, it is complete as long as it follows the
 // tail; it needs a later manifest only to load more.
 type cachedView struct {
-	asked index.Key // by which the cache has it
-	clock func() time.Time
+	cacheKey index.Key
+	clock    func() time.Time
 
 	// reserve makes room for the load under way, before it reads.
 	reserve func(bytes int64) bool
@@ -57,8 +56,9 @@ type cachedView struct {
 	begun       uint64 // strongly consistent reads of the tail so far
 	read        uint64 // the number of the last of them that is in the view
 
-	used time.Time // guarded by Cache.mu
-	use  memoryUse
+	used     time.Time // guarded by Cache.mu, as are the next two
+	requests int       // that have asked it
+	use      memoryUse
 }
 
 // part is a partition of the manifest, as the view has it.
@@ -66,7 +66,7 @@ type part struct {
 	*index.Partition
 	at      index.Range
 	loaded  *loadedPartition // all its documents are in the view; else nil
-	touched bool             // some documents are, from the tail or as part of others
+	touched bool             // some documents are, from the tail
 }
 
 // loadedPartition is a partition that is in the view, with the segments that it
@@ -83,7 +83,7 @@ var errOutdated = errors.New("the view is outdated")
 
 func newView(x index.Index, clock func() time.Time) *cachedView {
 	return &cachedView{
-		asked: x.Key, Index: x, clock: clock, view: columnar.NewView(x.List.Schema),
+		cacheKey: x.Key, Index: x, clock: clock, view: columnar.NewView(x.List.Schema),
 		changed: map[index.Range]bool{}, loaded: map[index.Range]*loadedPartition{},
 	}
 }
@@ -115,7 +115,7 @@ func (v *cachedView) has(read uint64) bool {
 func (v *cachedView) hasColumns(q *columnar.Query) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.asked.List.Schema.Uses(q) <= v.List.Schema.Len()
+	return v.cacheKey.List.Schema.Uses(q) <= v.List.Schema.Len()
 }
 
 // refresh follows the tail, unless the view is fresh and has the read.
@@ -152,7 +152,7 @@ func (v *cachedView) refresh(ctx context.Context, read uint64) error {
 // readManifest takes over the live manifest. What is loaded stays as it is; the
 // rest will be loaded from the new one.
 func (v *cachedView) readManifest(ctx context.Context) error {
-	own := index.Index{Key: v.asked, Reader: v.Reader}
+	own := index.Index{Key: v.cacheKey, Reader: v.Reader}
 	m, version, err := own.Load(ctx)
 	if err != nil {
 		return err
@@ -168,30 +168,30 @@ func (v *cachedView) readManifest(ctx context.Context) error {
 		return errOutdated
 	}
 	v.manifest, v.version, v.current = m, version, true
-	v.arrange()
-	return nil
+	return v.arrange()
 }
 
-// arrange tells which partitions of the manifest are in the view. Earlier ones may
-// have been divided since they were loaded or changed. Its caller holds mu.
-func (v *cachedView) arrange() {
+// arrange finds which partitions of the manifest are in the view. It fails with
+// errOutdated where one that is has been divided or dropped since. Its caller holds mu.
+func (v *cachedView) arrange() error {
 	v.parts = make([]part, len(v.manifest.Partitions))
+	known, numbers := map[index.Range]bool{}, map[int32]bool{}
 	for i, p := range v.manifest.Partitions {
 		at := v.manifest.Range(i)
 		v.parts[i] = part{Partition: p, at: at, loaded: v.loaded[at], touched: v.changed[at]}
-		if v.parts[i].loaded != nil {
-			continue
-		}
-		for changed := range v.changed {
-			v.parts[i].touched = v.parts[i].touched || changed.Overlaps(at)
-		}
-		for r, loaded := range v.loaded {
-			v.parts[i].touched = v.parts[i].touched || r.Overlaps(at)
-			if r.Covers(at) {
-				v.parts[i].loaded = loaded
-			}
+		known[at], numbers[p.Number] = true, true
+	}
+	for at := range v.loaded {
+		if !known[at] {
+			return errOutdated
 		}
 	}
+	for at := range v.changed {
+		if !known[at] && numbers[at.Number] {
+			return errOutdated
+		}
+	}
+	return nil
 }
 
 // follow applies the entries that were appended to the tail since the last
@@ -231,11 +231,14 @@ func (v *cachedView) followAll(ctx context.Context) error {
 }
 
 func (v *cachedView) apply(sequence uint64, e index.TailEntry) error {
-	if e.Replaces(v.asked, v.manifest, v.version) {
+	if e.Replaces(v.cacheKey, v.manifest, v.version) {
 		return errOutdated
 	}
 	if !v.reserve(entryMemory * int64(e.Size)) {
-		return errCrowded
+		if len(v.loaded) == 0 {
+			return fault.Busy(errLongTail)
+		}
+		return errNoRoomInView
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -259,7 +262,7 @@ func (v *cachedView) touch(c *index.Change) {
 // missing is what a view lacks for a query: partitions, and column groups of
 // those that are loaded.
 type missing struct {
-	partitions []index.Range
+	partitions []part
 	groups     columnar.ColumnGroupSet
 }
 
@@ -286,7 +289,7 @@ func (v *cachedView) syncFrom() value.Time {
 	return v.at + 1
 }
 
-// missingFor returns what is missing for a query or, when that is nothing, how
+// missingFor returns the parts that a query lacks or, when it lacks none, how
 // many documents of the partitions that are not loaded come before the page, and
 // how many there are. Its caller holds mu or loads.
 func (v *cachedView) missingFor(q columnar.Query) (m missing, before, beside int) {
@@ -294,18 +297,18 @@ func (v *cachedView) missingFor(q columnar.Query) (m missing, before, beside int
 		return m, 0, 0
 	}
 	needs := v.List.Schema.Needs(&q)
-	var closed []index.Range
+	var closed []part
 	var summaries []columnar.Summary
-	for i := range v.parts {
-		switch p := &v.parts[i]; {
+	for _, p := range v.parts {
+		switch {
 		case p.loaded != nil:
 			if needs&^p.loaded.groups != 0 {
 				m.groups = needs
 			}
 		case p.Sealed && !p.touched:
-			closed, summaries = append(closed, p.at), append(summaries, p.Summary)
+			closed, summaries = append(closed, p), append(summaries, p.Summary)
 		default:
-			m.partitions = append(m.partitions, p.at)
+			m.partitions = append(m.partitions, p)
 		}
 	}
 	if m.none() {
@@ -321,51 +324,18 @@ func (v *cachedView) missingFor(q columnar.Query) (m missing, before, beside int
 	return m, before, beside
 }
 
-// load loads what is missing: partitions from the live manifest, and column
-// groups from the segments that their partition was loaded from. Where those
-// were replaced, a new view has to begin.
+// load loads missing parts: partitions from the manifest, and column groups from the
+// segments that their partition was loaded from.
 func (v *cachedView) load(ctx context.Context, m missing) error {
-	if err := v.addGroups(ctx, m.groups); err != nil || len(m.partitions) == 0 {
+	if err := v.addGroups(ctx, m.groups); err != nil {
 		return err
 	}
-	for failed := uint64(0); ; failed = v.version {
-		if !v.current {
-			if err := v.readManifest(ctx); err != nil {
-				return err
-			}
-		}
-		v.current = false
-		err := v.loadPartitions(ctx, m)
-		if !errors.Is(err, index.ErrReplaced) || v.version == failed {
-			return err
-		}
-	}
-}
-
-// loadPartitions loads the missing partitions, batch by batch.
-func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
-	for _, batch := range batches(v.lacking(m), m.groups) {
+	for _, batch := range batches(m.partitions, m.groups) {
 		if err := v.loadBatch(ctx, batch, m.groups); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// lacking are the partitions of the manifest that are missing. Those that were found
-// to be missing may have been divided since.
-func (v *cachedView) lacking(m missing) (partitions []part) {
-	wanted := map[index.Range]bool{}
-	for _, r := range m.partitions {
-		wanted[r] = true
-	}
-	for i := range v.parts {
-		p := v.parts[i]
-		if p.loaded == nil && (wanted[p.at] || slices.ContainsFunc(m.partitions, p.at.Overlaps)) {
-			partitions = append(partitions, p)
-		}
-	}
-	return partitions
 }
 
 func (v *cachedView) loadBatch(ctx context.Context, partitions []part, groups columnar.ColumnGroupSet) error {
@@ -379,7 +349,7 @@ func (v *cachedView) loadBatch(ctx context.Context, partitions []part, groups co
 		memory += p.Memory(v.List.Schema, groups)
 	}
 	if !v.reserve(memory) {
-		return errNoRoom
+		return fault.Busy(errMemoryBusy)
 	}
 	segments, err := v.Open(ctx, stored, groups)
 	if err != nil {
@@ -393,8 +363,7 @@ func (v *cachedView) loadBatch(ctx context.Context, partitions []part, groups co
 		v.loaded[p.at] = &loadedPartition{groups: groups, stored: p.Segments, segments: segments[:n]}
 		segments = segments[n:]
 	}
-	v.arrange()
-	return nil
+	return v.arrange()
 }
 
 // addGroups adds column groups to the loaded partitions that lack them.
@@ -409,11 +378,11 @@ func (v *cachedView) addGroups(ctx context.Context, groups columnar.ColumnGroupS
 			memory += s.Memory(v.List.Schema, lacking)
 		}
 		if !v.reserve(memory) {
-			return errNoRoom
+			return fault.Busy(errMemoryBusy)
 		}
 		data, err := v.Read(ctx, p.stored, lacking)
 		if errors.Is(err, index.ErrReplaced) {
-			return errOutdated
+			return errOutdated // a new view loads what has replaced them
 		}
 		if err != nil {
 			return err

@@ -1,3 +1,7 @@
+// Package bench measures the service on this machine. It runs the whole of it as a process, sends records and requests
+// through the sockets that a user's go through, and prints tables. The Go benchmarks in a package
+// measure what that package does alone. Requests that are scattered over many instances, events that a filter keeps
+// out, and endpoints that hang are not measured.
 package bench
 
 import (
@@ -9,111 +13,71 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/smithy-go/middleware"
-
-	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/lab/workload"
-	"github.com/commerce-integration/service/pkg/local/runner"
 )
 
 // Config says what to measure and how much of it.
 type Config struct {
-	Template string        // path of template.yaml
-	BinDir   string        // where the table server is installed
-	Sections []string      // by name
-	Rounds   int           // of each load
-	Duration time.Duration // of each round of requests, and for which latency is measured
-	Profiles string        // folder for CPU profiles of what runs in this process; "" makes none
-	Out      io.Writer     // of the report
-	Log      io.Writer     // of progress and of what the service logs
+	Template string   // path of template.yaml
+	BinDir   string   // where the table server is installed
+	Program  string   // path of the commerce command
+	Sections []string // by name; nil is all
 
-	// For the sections about reads. DataDir keeps the service's data for a later
-	// run with the same number of products; "" is a temporary folder.
-	DataDir  string
-	Products int
-	Quiet    time.Duration // before requests for changes long after the last one
+	Events        int           // of a burst
+	Rounds        int           // bursts, and loads of requests
+	Rate          int           // events a second that come one at a time
+	Paced         time.Duration // for how long
+	Organizations int           // that events are spread over
+	Delay         time.Duration // of the table's answers, on average, to the service of the deliveries
+	Imported      int           // records of an import
+	Products      int           // that the lists show
+	Duration      time.Duration // of a load of requests
 
-	// For the section about scattered requests.
-	Tenants        int // that are simulated, of the modelled ones
-	TenantProducts int // that each has
-	Instances      int // likewise of those
-	Requests       int // of each row
-
-	// For the sections about webhooks.
-	Program  string // path of the commerce command
-	Events   int    // of a round of deliveries
-	Rate     int    // events a second whose latency is measured
-	Stored   []int  // events that are stored before, for each row of latencies
-	Others   int    // events a second of another organization
-	Waiting  int    // events that wait for an endpoint that hangs
-	Imported int    // records of an import
+	Out io.Writer // of the report
+	Log io.Writer // of progress and of what the service logs
 }
 
-// Section measures some figures and writes them into tables of the report.
-type Section struct {
-	Name, About string
+// section measures some figures and prints them.
+type section struct {
+	name, about string
 	run         func(*bench, context.Context) error
 }
 
-// ReadSections are about requests and what they cost, in the order of the
-// report. The last two take some minutes each.
-func ReadSections() []Section {
-	return []Section{
-		{"lists", "lists over HTTP from the running service", (*bench).lists},
-		{"items", "records by id over HTTP, beside what the table alone answers", (*bench).items},
-		{"units", "read and write units of requests and changes", (*bench).units},
-		{"feed", "how fast a client of the feed catches up, and what it costs while nothing changes", (*bench).feed},
-		{"costs", "what a million requests and changes cost", (*bench).costs},
-		{"scattered", "what a list costs where many instances serve many tenants", (*bench).scattered},
-		{"bill", "what a million requests and deliveries cost of everything that AWS charges", (*bench).bill},
-	}
+// sections in the order of the report.
+var sections = []section{
+	{"deliveries", "events one at a time and in a burst, of one organization and of many: latency, rate, CPU", (*bench).deliveries},
+	{"import", "another organization's events beside an import", (*bench).besideImport},
+	{"units", "calls and units of the table for an event and for a request", (*bench).units},
+	{"reads", "lists, records by id and the feed over HTTP", (*bench).reads},
 }
 
-// WebhookSections are about deliveries. The last takes longer than the others
-// together.
-func WebhookSections() []Section {
-	return []Section{
-		{"end-to-end", "deliveries as fast as they go, from a record's message to its receipt", (*bench).endToEnd},
-		{"table", "what a delivery uses of the table", (*bench).tablePerEvent},
-		{"filtered", "what events use of the table of which a filter keeps out most", (*bench).filtered},
-		{"alone", "what an event takes that comes alone: calls, units, invocations, processor time", (*bench).alone},
-		{"latency", "from a record's message to its receipt at a moderate rate", (*bench).latency},
-		{"isolation", "what others feel of an endpoint that hangs, and of an import", (*bench).isolation},
+// Describe lists the sections for a help.
+func Describe() string {
+	var text strings.Builder
+	for _, s := range sections {
+		fmt.Fprintf(&text, "  %-10s  %s\n", s.name, s.about)
 	}
+	return text.String()
 }
 
 // bench is one run of the sections.
 type bench struct {
 	Config
 	dir      string
-	tables   []*table // of the current section
-	meter    *meter.Meter
-	metered  atomic.Bool // whether the embedded service's calls of the table are counted
-	embedded *shop       // started when a section needs it first
-	invoked  invocations // of the embedded service's functions
-	spent    []spent     // what requests and changes used of the table, for their costs
-	all      []bill      // of scattered requests
 	receiver *workload.Receiver
 }
 
-// Run measures the sections that cfg names, of those that there are, and writes
-// the report. It leaves nothing behind but the data folder of cfg.
-func Run(ctx context.Context, all []Section, cfg Config) (err error) {
+// Run measures the sections and writes the report. It leaves nothing behind.
+func Run(ctx context.Context, cfg Config) (err error) {
 	for _, name := range cfg.Sections {
-		if !slices.ContainsFunc(all, func(s Section) bool { return s.Name == name }) {
-			return fmt.Errorf("there is no section %q; there are\n%s", name, Describe(all))
+		if !slices.ContainsFunc(sections, func(s section) bool { return s.name == name }) {
+			return fmt.Errorf("unknown section %q; the sections are\n%s", name, Describe())
 		}
 	}
-	if cfg.Profiles != "" {
-		if err := os.MkdirAll(cfg.Profiles, 0o700); err != nil {
-			return fmt.Errorf("make the folder for profiles: %w", err)
-		}
-	}
-	b := &bench{Config: cfg, meter: meter.New(), invoked: invocations{of: map[string]int{}}}
+	b := &bench{Config: cfg}
 	if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
 		return fmt.Errorf("make a folder for the data: %w", err)
 	}
@@ -122,80 +86,47 @@ func Run(ctx context.Context, all []Section, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.receiver.Close()) }()
-	defer func() {
-		if b.embedded != nil {
-			err = errors.Join(err, b.embedded.Close())
-		}
-	}()
 	fmt.Fprintf(b.Out, "%s; load %s.\n", thisMachine(time.Now()), loadAverage())
-	for _, s := range all {
-		if !slices.Contains(cfg.Sections, s.Name) {
+	for _, s := range sections {
+		if len(cfg.Sections) > 0 && !slices.Contains(cfg.Sections, s.name) {
 			continue
 		}
-		b.progress("%s …", s.About)
-		started := time.Now()
+		fmt.Fprintf(b.Log, "%s …\n", s.about)
 		if err := s.run(b, ctx); err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		b.progress("%s took %.1f s", s.Name, time.Since(started).Seconds())
-		for _, t := range b.tables {
-			t.print(b.Out)
-		}
-		b.tables = nil
 	}
 	return nil
 }
 
-// Describe lists sections for a help.
-func Describe(sections []Section) string {
-	var text strings.Builder
-	for _, s := range sections {
-		fmt.Fprintf(&text, "  %-10s %s\n", s.Name, s.About)
-	}
-	return text.String()
+// service is a service without data in a process of its own.
+type service struct {
+	*workload.Service
+	process *workload.Process
+	table   *workload.Table // nil where the service has a table server of its own
 }
 
-func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.Log, format+"\n", args...) }
-
-// embed returns the service within this process, which it starts at first.
-func (b *bench) embed(ctx context.Context) (*shop, error) {
-	if b.embedded != nil {
-		return b.embedded, nil
-	}
-	dir := b.DataDir
-	if dir == "" {
-		dir = filepath.Join(b.dir, "embedded")
-	}
-	running, err := workload.Embed(ctx, b.Template, b.BinDir, dir, b.Log, func(cfg *runner.Config) {
-		cfg.AWS, cfg.Invoked = b.attach, b.invoked.add
-	})
+// withService runs a service, behind a proxy before its table if a configuration of that is given.
+func (b *bench) withService(ctx context.Context, table *faults.Config, measure func(*service) error) (err error) {
+	dir, err := os.MkdirTemp(b.dir, "")
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("make a folder for the data: %w", err)
 	}
-	s, err := newShop(ctx, running)
-	if err != nil {
-		return nil, errors.Join(err, running.Close())
-	}
-	b.embedded = s
-	return s, nil
-}
-
-// attach lets the meter see the calls of the service's clients while metering
-// is on.
-func (b *bench) attach(cfg *aws.Config) {
-	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
-		if !b.metered.Load() {
-			return nil
+	s := &service{}
+	var env []string
+	if table != nil {
+		if s.table, err = workload.StartTable(ctx, b.BinDir, filepath.Join(dir, "table"), *table); err != nil {
+			return err
 		}
-		return b.meter.Install(stack)
-	})
-}
-
-// metering counts what the embedded service uses of the table during a run.
-func (b *bench) metering(run func() error) (map[meter.Use]meter.Units, error) {
-	b.meter.Reset()
-	b.metered.Store(true)
-	defer b.metered.Store(false)
-	err := run()
-	return b.meter.Uses(), err
+		defer func() { err = errors.Join(err, s.table.Close()) }()
+		env = append(env, s.table.Env)
+	}
+	if s.process, err = workload.NewProcess(ctx, b.Program, b.BinDir, filepath.Join(dir, "data"), b.Log, env...); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.process.Close()) }()
+	if s.Service, err = s.process.Start(ctx, "--template", b.Template); err != nil {
+		return err
+	}
+	return measure(s)
 }

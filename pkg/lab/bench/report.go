@@ -11,23 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// table is a part of the report: a title, columns and a row for each figure.
-// The first cell says what it is and the second its target.
+// table is a part of the report: a title, columns, and a row for each figure.
 type table struct {
 	rows [][]string
-	note string // how it was measured, in a sentence or two
+	note string // how it was measured
 }
 
-// table begins a table of the current section.
-func (b *bench) table(title string, columns ...string) *table {
-	t := &table{rows: [][]string{append([]string{title, "target"}, columns...)}}
-	b.tables = append(b.tables, t)
-	return t
+func newTable(title string, columns ...string) *table {
+	return &table{rows: [][]string{append([]string{title}, columns...)}}
 }
 
-// add adds a row of figures. The target is empty for a figure without one.
-func (t *table) add(name, target string, measured ...string) {
-	t.rows = append(t.rows, append([]string{name, target}, measured...))
+func (t *table) add(name string, cells ...string) {
+	t.rows = append(t.rows, append([]string{name}, cells...))
 }
 
 // print writes the table as Markdown that reads well as plain text.
@@ -55,15 +50,15 @@ func (t *table) print(w io.Writer) {
 	}
 }
 
-// thisMachine is what a figure depends on beside the code.
+// thisMachine is the environment on which a figure depends.
 func thisMachine(now time.Time) string {
 	return fmt.Sprintf("%s, %d cores, %s %s/%s, %s", processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		now.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
-// processor is the model of the CPU, where the system tells it.
+// processor is the model of the CPU, on Linux.
 func processor() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // absent outside of Linux
+	text, _ := os.ReadFile("/proc/cpuinfo") // absent elsewhere
 	for line := range strings.Lines(string(text)) {
 		if name, model, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
 			return strings.TrimSpace(model)
@@ -72,8 +67,7 @@ func processor() string {
 	return "unknown CPU"
 }
 
-// loadAverage is how many processes wanted a processor in the last minute, this
-// one included: it shows what else runs on the machine.
+// loadAverage is how many processes wanted a processor in the last minute, this one included.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -103,16 +97,12 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.0f µs", ms*1000)
 }
 
-func kilobytes(n float64) string { return fmt.Sprintf("%.1f KB", n/1000) }
+// each is a time divided by so many events or answers.
+func each(d time.Duration, events int) string { return milliseconds(d / time.Duration(max(1, events))) }
 
 // amount writes a number with as many decimals as matter.
 func amount(n float64) string {
-	switch {
-	case n == 0:
-		return "0"
-	case n >= 100:
-		return thousands(int(n + 0.5))
-	case n >= 0.095:
+	if n >= 0.095 || n == 0 {
 		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", n), "0"), ".")
 	}
 	return fmt.Sprintf("%.2g", n)

@@ -2,33 +2,32 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/lab/workload"
-	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// expectation is a delivery that must exist: an event for an endpoint that
-// subscribes to it.
+// expectation is a delivery that must exist: an event for an endpoint that subscribes to it.
 type expectation struct {
 	endpoint  value.ID
 	eventType string
 	retries   int // of the endpoint
+	calm      bool
 }
 
-// evidence is what is known after a run.
+// evidence is the knowledge after a run.
 type evidence struct {
-	at time.Time // of the look at the service; what happened later does not count
-
 	// What was sent, and what must exist because of it.
-	events   int
 	lost     []put                    // records that the table does not hold
 	records  map[value.ID]value.Time  // that it holds, with their times
 	expected map[value.ID]expectation // by the delivery's id
@@ -36,38 +35,32 @@ type evidence struct {
 	// What the service has stored.
 	deliveries map[value.ID]*webhook.Delivery
 	counters   map[value.ID]webhook.Counters // by endpoint
-	marks      map[value.ID]time.Time        // of deliveries under a due mark
 
-	// What the run did, and what the receivers and the service logged.
+	// What its clients have.
 	requests   []request
-	attempts   []attempt
-	complaints []complaint
-	kills      []kill
-	clocks     clocks.Clocks // of the service's processes
-	copies     []duplicate
-	copied     map[value.ID]value.Time // the records of integrators' copies
-	reads      int                     // entries that the copies read
-	fed        map[value.ID]value.Time // the records of their copies by the feed
-	changes    int                     // that those read
+	fed        map[value.ID]value.Time // the records of copies by the feed
 	disordered []value.ID              // records of which the feed showed an earlier state after a later one
-	held       int                     // messages that were received and became visible late
 
-	queues   []workload.Queue
-	redriven map[string]string // the output of commerce redrive, by command
-	differs  string            // the output of commerce verify when it found a difference, else ""
-	waits    string            // the output of commerce status when it found messages that wait, else ""
+	queues  []workload.Queue
+	differs string // the output of commerce verify when it found a difference, else ""
 }
 
-// collect reads what the service has stored. Only what was sent before counts.
-// Records that an earlier look has found are stored once and read no more.
-func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts []put, found map[value.ID]value.Time) (*evidence, error) {
-	e := &evidence{at: time.Now(), records: map[value.ID]value.Time{}, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{}, counters: map[value.ID]webhook.Counters{}}
-	for _, t := range tenants {
-		if err := e.expect(ctx, table, t, puts, found); err != nil {
+func newEvidence() *evidence {
+	return &evidence{
+		records: map[value.ID]value.Time{}, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{},
+		counters: map[value.ID]webhook.Counters{}, fed: map[value.ID]value.Time{},
+	}
+}
+
+// look reads what the service has stored.
+func (r *run) look(ctx context.Context) (*evidence, error) {
+	e, table := newEvidence(), dynamo.New(r.service.Table, r.service.Info.TableName, time.Now)
+	for _, t := range r.tenants {
+		if err := e.expect(ctx, table, t, r.load.puts); err != nil {
 			return nil, err
 		}
-		err := ops.EachDelivery(ctx, table, t.ID, func(r *webhook.Delivery) error {
-			e.deliveries[r.ID] = r
+		err := ops.EachDelivery(ctx, table, t.ID, func(d *webhook.Delivery) error {
+			e.deliveries[d.ID] = d
 			return nil
 		})
 		if err != nil {
@@ -83,62 +76,35 @@ func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts [
 		}
 		maps.Copy(e.counters, counters)
 	}
-	return e, nil
+	var err error
+	e.queues, err = r.service.ReadQueues(ctx)
+	return e, err
 }
 
-// dueMarks reads the due marks of deliveries.
-func dueMarks(ctx context.Context, table *dynamo.Table) (map[value.ID]time.Time, error) {
-	const page = 1000
-	marks := map[value.ID]time.Time{}
-	for shard := range dynamo.DueShards {
-		for after, more := "", true; more; {
-			due, err := table.Due(ctx, shard, after, value.TimeOf(time.Now().AddDate(1, 0, 0)), page)
-			if err != nil {
-				return nil, fmt.Errorf("read the due marks: %w", err)
-			}
-			for _, d := range due {
-				if after = d.Mark; d.Kind == webhook.DueDelivery {
-					marks[d.ID] = d.At.Std()
-				}
-			}
-			more = len(due) > 0
-		}
-	}
-	return marks, nil
-}
-
-// expect adds the deliveries of an organization's records. An event's id follows
-// from the revision of its record, which is stored once.
-func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, puts []put, found map[value.ID]value.Time) error {
-	byKind := map[commerce.Kind][]put{}
+// expect adds the deliveries of an organization's records. An event's id follows from the revision of its record.
+func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, puts []put) error {
+	ids := map[commerce.Kind][]value.ID{}
 	for _, p := range puts {
 		if p.of == t {
-			byKind[p.kind] = append(byKind[p.kind], p)
-			e.events += len(p.events)
+			ids[p.kind] = append(ids[p.kind], p.id)
 		}
 	}
-	for kind, sent := range byKind {
-		var ids []value.ID
-		for _, p := range sent {
-			if _, known := found[p.id]; !known {
-				ids = append(ids, p.id)
-			}
-		}
-		stored, err := table.Records(ctx, t.ID, kind, ids)
+	stored := map[value.ID]*commerce.Stored{}
+	for kind, of := range ids {
+		found, err := table.Records(ctx, t.ID, kind, of)
 		if err != nil {
 			return fmt.Errorf("read the records of an organization: %w", err)
 		}
-		for _, p := range sent {
-			revision, known := found[p.id]
-			if s := stored[p.id]; s != nil {
-				revision, known = s.Revision, true
-			}
-			if !known {
-				e.lost = append(e.lost, p)
-				continue
-			}
-			e.records[p.id] = revision
-			e.expectEvents(t, p, revision)
+		maps.Copy(stored, found)
+	}
+	for _, p := range puts {
+		switch s := stored[p.id]; {
+		case p.of != t:
+		case s == nil:
+			e.lost = append(e.lost, p)
+		default:
+			e.records[p.id] = s.Revision
+			e.expectEvents(t, p, s.Revision)
 		}
 	}
 	return nil
@@ -149,40 +115,116 @@ func (e *evidence) expectEvents(t *tenant, p put, revision value.Time) {
 		event := commerce.EventID(p.kind, t.ID, p.id, revision, eventType)
 		for _, to := range t.endpoints {
 			if commerce.Matches(to.subscribed, eventType) {
-				e.expected[webhook.DeliveryID(event, to.id)] = expectation{to.id, eventType, to.retries}
+				e.expected[webhook.DeliveryID(event, to.id)] = expectation{to.id, eventType, to.retries, p.calm}
 			}
 		}
 	}
 }
 
-// pending counts the deliveries that have an attempt ahead, and tells when the
-// last of them is due. It leaves out the probe of an open circuit, which is
-// repeated as long as its endpoint is dead.
-func (e *evidence) pending() (n int, last time.Time) {
-	for _, r := range e.deliveries {
-		if !r.Pending() || r.Probe {
-			continue
-		}
-		n++
-		if at := r.NextAttemptAt; at != nil && at.Std().After(last) {
-			last = at.Std()
+// pending counts the deliveries that have an attempt ahead, and apart from them the probes of open circuits, which are
+// repeated as long as their endpoints are dead.
+func (e *evidence) pending() (pending, probes int) {
+	for _, d := range e.deliveries {
+		switch {
+		case d.Pending() && d.Probe:
+			probes++
+		case d.Pending():
+			pending++
 		}
 	}
-	return n, last
+	return pending, probes
 }
 
-// waiting counts the messages that a function will take, without those of
-// probes.
-func (e *evidence) waiting() (n int) {
-	for i := range e.queues {
-		if !e.queues[i].Dead {
-			n += e.queues[i].All()
+// messages counts those that a function will take, without those of probes, and those that none will.
+func (e *evidence) messages() (waiting, dead int) {
+	for _, q := range e.queues {
+		if q.Dead {
+			dead += q.Messages
+		} else {
+			waiting += q.Messages
 		}
 	}
-	for _, r := range e.deliveries {
-		if r.Pending() && r.Probe {
-			n--
+	_, probes := e.pending()
+	return waiting - probes, dead
+}
+
+const (
+	lookEvery = 3 * time.Second
+	calmLooks = 2  // in a row without an attempt ahead, after which a complete run has ended
+	maxLooks  = 10 // likewise, after which missing data counts as lost
+	// manyMessages is how many messages show by themselves that a run goes on. A look reads every delivery.
+	manyMessages = 2000
+)
+
+// settle waits until every delivery has ended, redrives the dead letters once, and returns what there is then. A
+// delivery's further messages wait for minutes, in case its own is lost: once no attempt lies ahead, a restart of the
+// service makes all of them visible at once.
+func (r *run) settle(ctx context.Context) (*evidence, error) {
+	deadline, told := time.Now().Add(r.Calm), time.Time{}
+	var restarted, redriven bool
+	for calm := 0; ; {
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return nil, err
+		}
+		e := newEvidence()
+		var err error
+		if e.queues, err = r.service.ReadQueues(ctx); err != nil {
+			return nil, err
+		}
+		if waiting, _ := e.messages(); waiting > manyMessages && time.Now().Before(deadline) {
+			continue
+		}
+		if e, err = r.look(ctx); err != nil {
+			return nil, err
+		}
+		pending, _ := e.pending()
+		waiting, dead := e.messages()
+		if told.Before(time.Now().Add(-15 * time.Second)) {
+			told = time.Now()
+			r.say("%d of %d deliveries, %d pending, %d messages", len(e.deliveries), len(e.expected), pending, waiting)
+		}
+		if calm++; pending > 0 {
+			calm = 0
+		}
+		switch complete := len(e.lost) == 0 && len(e.deliveries) >= len(e.expected); {
+		case time.Now().After(deadline), calm >= maxLooks:
+			return e, nil
+		case calm < calmLooks:
+		case waiting > 0 && !restarted:
+			calm, restarted = 0, true
+			err = errors.Join(r.process.Stop(), r.start(ctx))
+		case waiting <= 0 && dead > 0 && !redriven:
+			calm, redriven = 0, true
+			err = r.redrive(ctx)
+		case waiting <= 0 && complete:
+			return e, nil
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return n
+}
+
+// redrive moves dead letters and parked records back, as an operator does.
+func (r *run) redrive(ctx context.Context) error {
+	for _, command := range []string{"redrive deliveries", "redrive records", "redrive index-jobs", "replay"} {
+		said, err := r.process.Command(ctx, strings.Fields(command)...)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.say("commerce %s: %s %v", command, said, err)
+	}
+	return nil
+}
+
+// read completes the evidence with what the service's clients and commands see.
+func (r *run) read(ctx context.Context, e *evidence) error {
+	e.requests = r.receivers.seen()
+	if err := r.readFeeds(ctx, e); err != nil {
+		return err
+	}
+	if said, err := r.process.Command(ctx, "verify"); err != nil {
+		e.differs = said
+	}
+	return nil
 }

@@ -1,6 +1,5 @@
-// Package meter counts the read and write units that a client's calls of
-// DynamoDB consume, as the table itself tells them, by operation and kind of
-// item. It is for benchmarks, which know what a unit costs.
+// Package meter counts the read and write units that a client's calls of DynamoDB consume, as the table itself answers
+// them, by operation. It is for benchmarks and tests.
 package meter
 
 import (
@@ -28,33 +27,25 @@ func (u Units) Add(v Units) Units {
 	return Units{Calls: u.Calls + v.Calls, Reads: u.Reads + v.Reads, Writes: u.Writes + v.Writes}
 }
 
-// Use is one way of using the table.
-type Use struct {
-	Operation string // such as "PutItem"
-	Item      string // the kind of item, one of the constants
-}
-
-// Meter sums the units of the clients that it was given to. It is safe for
-// concurrent use. The table does not tell what a write whose condition fails
-// consumes: it counts as one unit, which is right for an item of up to 1 KB, and
-// not at all in a transaction. Nor does it tell the units of an attempt that the
-// SDK repeats.
+// Meter sums the units of the clients that it was given to. It is safe for concurrent use. The table does not answer
+// the units of a write whose condition fails: it counts as one, and not at all in a transaction. Nor does it answer
+// those of an attempt that the SDK repeats.
 type Meter struct {
 	mu   sync.Mutex
-	uses map[Use]Units
+	uses map[string]Units
 }
 
 // New returns a meter at zero.
-func New() *Meter { return &Meter{uses: map[Use]Units{}} }
+func New() *Meter { return &Meter{uses: map[string]Units{}} }
 
 // Reset begins again at zero.
 func (m *Meter) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uses = map[Use]Units{}
+	m.uses = map[string]Units{}
 }
 
-// Total returns the sum of all calls.
+// Total returns the sum of all calls but those that read the stream, which cost no units.
 func (m *Meter) Total() (sum Units) {
 	for _, units := range m.Uses() {
 		sum = sum.Add(units)
@@ -62,19 +53,17 @@ func (m *Meter) Total() (sum Units) {
 	return sum
 }
 
-// Uses returns what each use of the table came to.
-func (m *Meter) Uses() map[Use]Units {
+// Uses returns the sum of each operation, such as PutItem.
+func (m *Meter) Uses() map[string]Units {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.uses)
 }
 
-// Measure is an option of a client: its calls ask for what they consume, and
-// are counted.
+// Measure is an option of a client: its calls ask for what they consume, and are counted.
 func (m *Meter) Measure(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, m.Install) }
 
-// Install is Measure for one call of any client. Calls of other services pass
-// through.
+// Install is Measure for one call of any client. Calls of other services pass through.
 func (m *Meter) Install(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("ConsumedUnits", m.call), middleware.After)
 }
@@ -82,34 +71,23 @@ func (m *Meter) Install(stack *middleware.Stack) error {
 func (m *Meter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 	middleware.InitializeOutput, middleware.Metadata, error,
 ) {
-	use := Use{Operation: middleware.GetOperationName(ctx), Item: ask(in.Parameters)}
+	operation := middleware.GetOperationName(ctx)
+	if f := reflect.ValueOf(in.Parameters).Elem().FieldByName("ReturnConsumedCapacity"); f.IsValid() {
+		f.Set(reflect.ValueOf(types.ReturnConsumedCapacityTotal))
+	}
 	out, metadata, err := next.HandleInitialize(ctx, in)
 	var refused *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
-		m.count(use, out.Result)
+		m.count(operation, out.Result)
 	case errors.As(err, &refused):
-		m.add(use, Units{Calls: 1, Writes: 1})
+		m.add(operation, Units{Calls: 1, Writes: 1})
 	}
 	return out, metadata, err
 }
 
-// ask makes a call tell what it consumes, if it can, and returns the kind of
-// its first item.
-func ask(call any) string {
-	if f := reflect.ValueOf(call).Elem().FieldByName("ReturnConsumedCapacity"); f.IsValid() {
-		f.Set(reflect.ValueOf(types.ReturnConsumedCapacityTotal))
-	}
-	return kindOf(firstItem(call))
-}
-
-// count adds what an answer says. The table does not tell reads from writes;
-// the operation does.
-func (m *Meter) count(use Use, answer any) {
-	if use.Operation == "GetRecords" {
-		m.add(Use{Operation: use.Operation, Item: StreamItem}, Units{Calls: 1})
-		return
-	}
+// count adds an answer's units. The operation distinguishes reads from writes.
+func (m *Meter) count(operation string, answer any) {
 	f := reflect.ValueOf(answer).Elem().FieldByName("ConsumedCapacity")
 	if !f.IsValid() {
 		return
@@ -126,15 +104,15 @@ func (m *Meter) count(use Use, answer any) {
 		}
 	}
 	units := Units{Calls: 1, Writes: sum}
-	switch use.Operation {
+	switch operation {
 	case "GetItem", "BatchGetItem", "Query", "Scan":
 		units = Units{Calls: 1, Reads: sum}
 	}
-	m.add(use, units)
+	m.add(operation, units)
 }
 
-func (m *Meter) add(use Use, units Units) {
+func (m *Meter) add(operation string, units Units) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uses[use] = m.uses[use].Add(units)
+	m.uses[operation] = m.uses[operation].Add(units)
 }

@@ -1,18 +1,17 @@
 package workload
 
 import (
-	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// tick is the unit in which Linux tells a process's time.
+// tick is the unit in which Linux counts a process's time.
 const tick = 10 * time.Millisecond
 
-// CPU is the processor time that a process has used and that its children, the
-// table server among them, have. It is 0 where the system does not tell.
+// CPU is the processor time of a process, and of its children: the table server's. It is 0 outside of Linux.
 type CPU struct{ Own, Table time.Duration }
 
 // CPU is what the service has used so far.
@@ -21,28 +20,28 @@ func (p *Process) CPU() CPU { return cpuOf(strconv.Itoa(p.PID())) }
 // OwnCPU is what this process has used so far.
 func OwnCPU() CPU { return cpuOf("self") }
 
-// Since is what was used after an earlier reading.
+// Since is the use after an earlier reading.
 func (c CPU) Since(before CPU) CPU { return CPU{c.Own - before.Own, c.Table - before.Table} }
-
-// PerEvent is a time divided by so many events, for a report.
-func PerEvent(d time.Duration, events int) string {
-	if d == 0 || events == 0 {
-		return "?"
-	}
-	return fmt.Sprintf("%.2f ms", d.Seconds()*1000/float64(events))
-}
 
 func cpuOf(process string) CPU {
 	used := CPU{Own: processTime(process)}
-	// A child belongs to the thread that started it.
-	tasks, _ := os.ReadDir("/proc/" + process + "/task") // absent outside of Linux
-	for _, task := range tasks {
-		children, _ := os.ReadFile("/proc/" + process + "/task/" + task.Name() + "/children") // absent when the thread has ended
-		for child := range strings.FieldsSeq(string(children)) {
-			used.Table += processTime(child)
-		}
+	for _, child := range childrenOf(process) {
+		used.Table += processTime(child)
 	}
 	return used
+}
+
+// Children are the ids of the processes that the service has started. It finds them on Linux only.
+func (p *Process) Children() []string { return childrenOf(strconv.Itoa(p.PID())) }
+
+func childrenOf(process string) (pids []string) {
+	// A child belongs to the thread that started it. The files of an ended thread are absent.
+	threads, _ := filepath.Glob("/proc/" + process + "/task/*/children")
+	for _, path := range threads {
+		text, _ := os.ReadFile(path)
+		pids = append(pids, strings.Fields(string(text))...)
+	}
+	return pids
 }
 
 // processTime is a process's time in user and in system mode.

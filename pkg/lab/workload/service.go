@@ -4,18 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
-// Service is a running service with clients of its servers. The clients go past
-// the faults and the meter that the service's own have.
+// Service is a running service with clients of its servers.
 type Service struct {
 	Info   *runner.Info
 	Table  *dynamodb.Client
@@ -40,51 +39,33 @@ func connect(dir string) (*Service, error) {
 	}, nil
 }
 
-// Embedded is the whole service within this process, whose clients can be
-// metered and whose functions profiled.
-type Embedded struct {
-	*Service
-	stop  context.CancelFunc
-	ended chan struct{}
-	err   error // once ended is closed
+// Table is a table server of the lab's own behind a proxy that can fail and delay. Env has a service use it, which
+// does not trim its stream then.
+type Table struct {
+	*faults.Proxy
+	Env    string
+	server *tableserver.Server
 }
 
-// Embed runs the service with its data in a folder until Close. adapt may change
-// what it is configured with, such as its AWS clients.
-func Embed(ctx context.Context, template, binDir, dir string, log io.Writer, adapt func(*runner.Config)) (*Embedded, error) {
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	e := &Embedded{stop: stop, ended: make(chan struct{})}
-	ready := make(chan struct{})
-	go func() {
-		defer close(e.ended)
-		cfg := runner.Config{
-			Addr: "127.0.0.1:0", DataDir: dir, BinDir: binDir, Template: template, NoDemo: true, PrivateTargets: true,
-			Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-			Ready:  func(*runner.Info) { close(ready) },
-		}
-		adapt(&cfg)
-		e.err = runner.Run(running, cfg)
-	}()
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	select {
-	case <-ready:
-	case <-e.ended:
-		stop()
-		return nil, fmt.Errorf("start the service: %w", e.err)
-	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("start the service: %w", ctx.Err()), e.Close())
+// StartTable starts a table server with its tables in a folder.
+func StartTable(ctx context.Context, binDir, dir string, cfg faults.Config) (*Table, error) {
+	program, err := tableserver.Install(ctx, binDir)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if e.Service, err = connect(dir); err != nil {
-		return nil, errors.Join(err, e.Close())
+	server, err := tableserver.Start(ctx, program, dir)
+	if err != nil {
+		return nil, err
 	}
-	return e, nil
+	proxy, err := faults.New(server.Endpoint(), cfg)
+	if err == nil {
+		err = proxy.Start("127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	return &Table{Proxy: proxy, Env: "AWS_ENDPOINT_URL_DYNAMODB=" + proxy.Endpoint("functions"), server: server}, nil
 }
 
-// Close ends the service and waits until it has ended.
-func (e *Embedded) Close() error {
-	e.stop()
-	<-e.ended
-	return e.err
-}
+// Close ends the proxy and the server.
+func (t *Table) Close() error { return errors.Join(t.Proxy.Close(), t.server.Close()) }

@@ -238,66 +238,6 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-func BenchmarkLoad(b *testing.B) {
-	builder := products.Build([16]byte{}, 0)
-	docs := make([]columnar.Document, 100_000)
-	for n := range docs {
-		docs[n] = product(builder, n, 0)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		columnar.NewView(products).Apply(docs)
-	}
-}
-
-func BenchmarkOrdering(b *testing.B) {
-	builder := products.Build([16]byte{}, 0)
-	docs := make([]columnar.Document, 100_000)
-	for n := range docs {
-		docs[n] = product(builder, n, 0)
-	}
-	for _, col := range []columnar.Col{7, 14} {
-		b.Run(products.Columns()[col-1].Name, func(b *testing.B) {
-			for b.Loop() {
-				b.StopTimer()
-				v := columnar.NewView(products)
-				v.Apply(docs)
-				b.StartTimer()
-				v.Query(columnar.Query{OrderBy: col, Limit: 1})
-			}
-		})
-	}
-}
-
-func BenchmarkDocument(b *testing.B) {
-	builder := products.Build([16]byte{}, 0)
-	doc := product(builder, 4321, 0)
-	data := columnar.AppendDocument(nil, &doc)
-	b.Run("Append", func(b *testing.B) {
-		b.ReportAllocs()
-		var buffer []byte
-		for b.Loop() {
-			buffer = columnar.AppendDocument(buffer[:0], &doc)
-		}
-		b.ReportMetric(float64(len(buffer)), "bytes")
-	})
-	b.Run("Decode", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, _, err := columnar.DecodeDocument(products, data); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("Match", func(b *testing.B) {
-		b.ReportAllocs()
-		q := columnar.Query{Filter: columnar.All(columnar.In(4, "PHYSICAL"), columnar.Is(5, true)), Search: []string{"004321"}}
-		for b.Loop() {
-			columnar.Match(products, q, doc)
-		}
-	})
-}
-
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -4,31 +4,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"iter"
 	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/base/strictbinary"
 )
 
-const formatVersion = 1
-
 // The kinds of values; doc.go specifies them.
 const (
 	kindFalse byte = iota
 	kindTrue
 	kindNumber
-	kindString
 	kindStrings
 )
 
-const (
-	flagDeleted = 1 << iota
-	flagSub
-)
-
 // ErrFormat says that bytes are not a document, or a segment, in the form that
-// doc.go specifies: cut off, altered, or of another form for the same content.
+// doc.go specifies: they are cut off, altered or impossible.
 var ErrFormat = errors.New("not in the format of the index")
 
 // ErrVersion says that bytes are a document or a segment with columns that the
@@ -36,96 +27,47 @@ var ErrFormat = errors.New("not in the format of the index")
 var ErrVersion = errors.New("of another version of the index")
 
 // ErrNewer says that bytes are sound and in a later format than this program
-// knows: a later release has written them. They are no damage.
+// knows: a later release has written them. They are not damage.
 var ErrNewer = errors.New("written by a later release")
-
-// OtherFormat is the error for a format that is not the known one: ErrNewer for a
-// later one, ErrVersion for an earlier one.
-func OtherFormat(format, known int) error {
-	if format > known {
-		return ErrNewer
-	}
-	return ErrVersion
-}
 
 // AppendDocument appends the encoded form of d. The same document always has the
 // same bytes.
 func AppendDocument(dst []byte, d *Document) []byte {
-	start := len(dst)
-	body := make([]byte, 0, 48)
-	flags, values := byte(0), d.values
+	values, deleted := d.values, byte(0)
 	if d.Deleted {
-		flags, values = flagDeleted, nil
+		values, deleted = nil, 1
 	}
-	if d.Sub != 0 {
-		flags |= flagSub
-	}
-	body = append(body, flags)
+	body := append(make([]byte, 0, 64), deleted, d.Sub)
 	body = append(body, d.ID[:]...)
-	if d.Sub != 0 {
-		body = append(body, d.Sub)
-	}
 	body = binary.AppendVarint(body, d.Revision)
 	body = binary.AppendVarint(body, d.Visible)
-	dst = append(dst, formatVersion)
 	dst = binary.AppendUvarint(dst, uint64(len(body)+len(values)))
-	dst = append(dst, body...)
-	dst = append(dst, values...)
-	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli()))
+	return append(append(dst, body...), values...)
 }
-
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // DecodeDocument reads the document at the start of data and returns what follows
 // it. The document keeps a slice of data, which must not change from then on. A column
 // that the schema does not have yet is carried along and otherwise ignored. Errors
-// are ErrFormat, ErrVersion or ErrNewer, wrapped.
+// are ErrFormat or ErrVersion, wrapped.
 func DecodeDocument(s *Schema, data []byte) (Document, []byte, error) {
-	d, rest, err := decode(s, data)
+	r := strictbinary.Reader{Data: data}
+	body := r.Take(r.Uvarint())
+	d, err := s.decodeBody(body)
 	if err != nil {
 		return Document{}, nil, fmt.Errorf("decode a document of %s: %w", s.name, err)
 	}
-	return d, rest, nil
+	return d, r.Data, nil
 }
 
-func decode(s *Schema, data []byte) (Document, []byte, error) {
-	if len(data) == 0 {
-		return Document{}, nil, fmt.Errorf("no bytes: %w", ErrFormat)
-	}
-	if data[0] != formatVersion {
-		return Document{}, nil, fmt.Errorf("format %d, this program knows %d: %w", data[0], formatVersion, OtherFormat(int(data[0]), formatVersion))
-	}
-	r := strictbinary.Reader{Data: data[1:]}
-	size := r.Uvarint()
-	body := r.Take(size)
-	sum := r.Take(crc32.Size)
-	if r.Bad {
-		return Document{}, nil, fmt.Errorf("cut off: %w", ErrFormat)
-	}
-	whole := data[:len(data)-len(r.Data)-crc32.Size]
-	if crc32.Checksum(whole, castagnoli()) != binary.LittleEndian.Uint32(sum) {
-		return Document{}, nil, fmt.Errorf("checksum differs: %w", ErrFormat)
-	}
-	d, err := decodeBody(s, body)
-	return d, r.Data, err
-}
-
-func decodeBody(s *Schema, body []byte) (Document, error) {
+func (s *Schema) decodeBody(body []byte) (Document, error) {
 	r := strictbinary.Reader{Data: body}
 	d := Document{schema: s}
-	flags := r.Byte()
-	if flags&^(flagDeleted|flagSub) != 0 {
-		return d, fmt.Errorf("flags %#x: %w", flags, ErrFormat)
-	}
-	d.Deleted = flags&flagDeleted != 0
+	deleted := r.Byte()
+	d.Deleted, d.Sub = deleted == 1, r.Byte()
 	copy(d.ID[:], r.Take(uint64(len(d.ID))))
-	if flags&flagSub != 0 {
-		d.Sub = r.Byte()
-		r.Fail(d.Sub == 0)
-	}
 	d.Revision = r.Varint()
 	d.Visible = r.Varint()
-	if r.Bad || d.Deleted && len(r.Data) != 0 {
+	if r.Bad || deleted > 1 || d.Deleted && len(r.Data) != 0 {
 		return d, fmt.Errorf("head: %w", ErrFormat)
 	}
 	if err := s.checkValues(r.Data); err != nil {
@@ -137,40 +79,26 @@ func decodeBody(s *Schema, body []byte) (Document, error) {
 	return d, nil
 }
 
-// checkValues accepts exactly what a Builder writes.
+// checkValues checks the form of values, and that those of the schema's columns are of
+// their types.
 func (s *Schema) checkValues(values []byte) error {
 	r := strictbinary.Reader{Data: values}
-	last, text := Col(0), 0
-	for len(r.Data) > 0 {
-		c := cell{col: Col(r.Byte()), kind: r.Byte()}
-		if r.Fail(c.col <= last || c.col > maxColumns); r.Bad {
-			break
+	last := Col(0)
+	for len(r.Data) > 0 && !r.Bad {
+		c := readCell(&r)
+		r.Fail(c.col <= last || c.col > maxColumns)
+		if last = c.col; r.Bad || int(c.col) > len(s.columns) {
+			continue
 		}
-		last = c.col
-		column := Column{}
-		if int(c.col) <= len(s.columns) {
-			column = s.Column(c.col)
-			if !column.Type.takes(c.kind) {
-				return fmt.Errorf("column %s holds a value of kind %d: %w", column.Name, c.kind, ErrVersion)
-			}
+		column := s.Column(c.col)
+		if !column.Type.takes(c.kind) {
+			return fmt.Errorf("column %s holds a value of kind %d: %w", column.Name, c.kind, ErrVersion)
 		}
-		if c.readValue(&r); r.Bad {
-			break
-		}
-		var before []byte
-		for v := range c.strings() {
-			switch column.Type {
-			case Keyword:
-				r.Fail(before != nil && string(before) >= string(v))
-				before = v
-			case Text:
-				r.Fail(!utf8.Valid(v))
-				text += len(v)
-			case Bool, Number, Time:
-			}
+		for v := range stringsIn(c.list) {
+			r.Fail(column.Type == Text && !utf8.Valid(v))
 		}
 	}
-	if r.Fail(text > MaxText); r.Bad {
+	if r.Bad {
 		return fmt.Errorf("values: %w", ErrFormat)
 	}
 	return nil
@@ -183,7 +111,7 @@ func (t ColumnType) takes(kind byte) bool {
 	case Number, Time:
 		return kind == kindNumber
 	default:
-		return kind == kindString || kind == kindStrings
+		return kind == kindStrings
 	}
 }
 
@@ -192,36 +120,37 @@ type cell struct {
 	col    Col
 	kind   byte
 	number int64
-	count  int
-	list   []byte // count strings, each behind its length
+	list   []byte // strings, each behind its length
 }
 
-// readValue reads a value of the cell's kind.
-func (c *cell) readValue(r *strictbinary.Reader) {
-	count := uint64(0)
+func readCell(r *strictbinary.Reader) cell {
+	c := cell{col: Col(r.Byte()), kind: r.Byte()}
 	switch c.kind {
 	case kindFalse, kindTrue:
 	case kindNumber:
 		c.number = r.Varint()
-	case kindString:
-		count = 1
 	case kindStrings:
-		count = r.Uvarint()
-		r.Fail(count < 2)
+		c.list = r.Take(r.Uvarint())
+		r.Fail(!ValidStrings(c.list))
 	default:
 		r.Fail(true)
 	}
-	c.list = r.Data
-	for i := uint64(0); i < count && !r.Bad; i++ {
-		r.Take(r.Uvarint())
-	}
-	c.count, c.list = int(count), c.list[:len(c.list)-len(r.Data)]
+	return c
 }
 
-// strings yields the strings of a cell.
-func (c *cell) strings() iter.Seq[[]byte] {
+// ValidStrings says whether a list has strings, each behind its length.
+func ValidStrings(list []byte) bool {
+	r := strictbinary.Reader{Data: list}
+	for len(r.Data) > 0 {
+		r.Take(r.Uvarint())
+	}
+	return !r.Bad && len(list) > 0
+}
+
+// stringsIn yields the strings of a list.
+func stringsIn(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for r := (strictbinary.Reader{Data: c.list}); len(r.Data) > 0; {
+		for r := (strictbinary.Reader{Data: list}); len(r.Data) > 0; {
 			if !yield(r.Take(r.Uvarint())) {
 				return
 			}
@@ -229,20 +158,15 @@ func (c *cell) strings() iter.Seq[[]byte] {
 	}
 }
 
-// first returns the first string of a cell, nil when it has none.
-func (c *cell) first() []byte {
-	for v := range c.strings() {
-		return v
-	}
-	return nil
+func appendString[S string | []byte](dst []byte, s S) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
 // cells yields the values of a document that are not null, in the order of columns.
 func (d *Document) cells() iter.Seq[cell] {
 	return func(yield func(cell) bool) {
 		for r := (strictbinary.Reader{Data: d.values}); len(r.Data) > 0; {
-			c := cell{col: Col(r.Byte()), kind: r.Byte()}
-			if c.readValue(&r); !yield(c) {
+			if !yield(readCell(&r)) {
 				return
 			}
 		}

@@ -1,24 +1,22 @@
 package columnar
 
 import (
-	"bytes"
-	"encoding/binary"
 	"hash/maphash"
-	"slices"
+
+	"github.com/commerce-integration/service/pkg/base/strictbinary"
 )
 
-// Dictionary numbers the values of a Keyword column, and the sets of two or more
-// values that documents hold. The code of a document is 0 for no value, 2v+2 for
-// value v alone, and 2s+1 for set s.
+// Dictionary numbers the values of a Keyword column. A value is all strings of one
+// document, as its cell has them. The code of a document is 0 for no value, and n+1
+// for value n.
 type Dictionary struct {
-	Blob []byte
-	Ends []uint32   // value v is Blob[Ends[v-1]:Ends[v]]
-	Sets [][]uint32 // numbers of values, ascending
+	Data []byte
+	Ends []uint32 // value n is Data[Ends[n-1]:Ends[n]]
 
+	several []int64 // codes of the values of two or more strings
 	seed    maphash.Seed
-	slots   []uint32          // hash table with open addressing: a value's number + 1, or 0
-	sets    map[string]uint32 // the number of a set by setName
-	checked int               // how many values and sets there were at the last needsRewrite that was followed
+	slots   []uint32 // hash table with open addressing: codes, or 0
+	checked int      // how many values there were when those in use were last counted
 }
 
 func newDictionary() *Dictionary { return &Dictionary{seed: maphash.MakeSeed()} }
@@ -34,55 +32,46 @@ func NewDictionaries(s *Schema) []*Dictionary {
 	return dictionaries
 }
 
-// ValueCode and SetCode return the code of a value alone, and of a set.
-func ValueCode[N int | uint32](v N) int64 { return 2*int64(v) + 2 }
-func SetCode[N int | uint32](s N) int64   { return 2*int64(s) + 1 }
-
-// Value returns value v.
-func (d *Dictionary) Value(v uint32) []byte {
-	start := uint32(0)
-	if v > 0 {
-		start = d.Ends[v-1]
-	}
-	return d.Blob[start:d.Ends[v]]
-}
-
 // Span is one more than the greatest code.
-func (d *Dictionary) Span() int { return 2*max(len(d.Ends), len(d.Sets)) + 2 }
+func (d *Dictionary) Span() int { return len(d.Ends) + 1 }
 
-func (d *Dictionary) size() int { return len(d.Ends) + len(d.Sets) }
-
-// values returns the values of a code.
-func (d *Dictionary) values(code int64) [][]byte {
-	switch {
-	case code == 0:
+// Value returns the strings of a code, each behind its length.
+func (d *Dictionary) Value(code int64) []byte {
+	switch code {
+	case 0:
 		return nil
-	case code&1 == 0:
-		return [][]byte{d.Value(uint32(code-2) / 2)}
+	case 1:
+		return d.Data[:d.Ends[0]]
 	}
-	var values [][]byte
-	for _, v := range d.Sets[code/2] {
-		values = append(values, d.Value(v))
-	}
-	return values
+	return d.Data[d.Ends[code-2]:d.Ends[code-1]]
 }
 
 // slot is where a value is in slots, or would be.
 func (d *Dictionary) slot(value []byte) uint32 {
 	mask := uint32(len(d.slots) - 1)
 	i := uint32(maphash.Bytes(d.seed, value)) & mask
-	for d.slots[i] != 0 && string(d.Value(d.slots[i]-1)) != string(value) {
+	for d.slots[i] != 0 && string(d.Value(int64(d.slots[i]))) != string(value) {
 		i = (i + 1) & mask
 	}
 	return i
 }
 
-func (d *Dictionary) find(value []byte) (uint32, bool) {
-	if len(d.slots) == 0 {
-		return 0, false
+// code returns the code of a value, which it adds if need be.
+func (d *Dictionary) code(value []byte) int64 {
+	if len(value) == 0 {
+		return 0
 	}
-	n := d.slots[d.slot(value)]
-	return n - 1, n != 0
+	if 4*len(d.Ends) >= 3*len(d.slots) {
+		d.rehash()
+	}
+	i := d.slot(value)
+	if d.slots[i] == 0 {
+		d.Data = append(d.Data, value...)
+		d.Ends = append(d.Ends, uint32(len(d.Data)))
+		d.slots[i] = uint32(len(d.Ends))
+		d.noteSeveral(int64(d.slots[i]))
+	}
+	return int64(d.slots[i])
 }
 
 // rehash makes slots for the values there are and one more.
@@ -92,78 +81,45 @@ func (d *Dictionary) rehash() {
 		size *= 2
 	}
 	d.slots = make([]uint32, size)
-	for v := range d.Ends {
-		d.slots[d.slot(d.Value(uint32(v)))] = uint32(v) + 1
+	for code := 1; code < d.Span(); code++ {
+		d.slots[d.slot(d.Value(int64(code)))] = uint32(code)
 	}
 }
 
-// number returns the number of a value, which it adds if need be.
-func (d *Dictionary) number(value []byte) uint32 {
-	if 4*len(d.Ends) >= 3*len(d.slots) {
-		d.rehash()
+// index makes a dictionary that was read ready to be looked up.
+func (d *Dictionary) index() {
+	d.rehash()
+	for code := range d.Ends {
+		d.noteSeveral(int64(code + 1))
 	}
-	i := d.slot(value)
-	if d.slots[i] == 0 {
-		d.Blob = append(d.Blob, value...)
-		d.Ends = append(d.Ends, uint32(len(d.Blob)))
-		d.slots[i] = uint32(len(d.Ends))
-	}
-	return d.slots[i] - 1
+	d.checked = len(d.Ends)
 }
 
-// code returns the code of a document's values, which it adds if need be.
-func (d *Dictionary) code(c *cell) int64 {
-	switch c.count {
-	case 0:
-		return 0
-	case 1:
-		return ValueCode(d.number(c.first()))
+func (d *Dictionary) noteSeveral(code int64) {
+	r := strictbinary.Reader{Data: d.Value(code)}
+	if r.Take(r.Uvarint()); len(r.Data) > 0 {
+		d.several = append(d.several, code)
 	}
-	numbers := make([]uint32, 0, c.count)
-	for v := range c.strings() {
-		numbers = append(numbers, d.number(v))
-	}
-	return d.setCode(numbers)
 }
 
-func (d *Dictionary) setCode(numbers []uint32) int64 {
-	slices.Sort(numbers)
-	name := setName(numbers)
-	s, ok := d.sets[name]
-	if !ok {
-		if d.sets == nil {
-			d.sets = map[string]uint32{}
-		}
-		s = uint32(len(d.Sets))
-		d.sets[name] = s
-		d.Sets = append(d.Sets, numbers)
-	}
-	return SetCode(s)
-}
-
-func setName(numbers []uint32) string {
-	name := make([]byte, 0, 4*len(numbers))
-	for _, n := range numbers {
-		name = binary.BigEndian.AppendUint32(name, n)
-	}
-	return string(name)
-}
-
-// codes returns the codes of documents that have any of the values.
-func (d *Dictionary) codes(values []string) []int64 {
-	codes := make([]int64, 0, len(values))
-	for _, value := range values {
-		if v, ok := d.find([]byte(value)); ok {
-			codes = append(codes, ValueCode(v))
+// codes returns the codes of documents that have any of the strings.
+func (d *Dictionary) codes(wanted []string) []int64 {
+	codes := make([]int64, 0, len(wanted))
+	among := make(map[string]bool, len(wanted))
+	for _, s := range wanted {
+		among[s] = true
+		if len(d.slots) > 0 {
+			if code := d.slots[d.slot(appendString(nil, s))]; code != 0 {
+				codes = append(codes, int64(code))
+			}
 		}
 	}
-	if len(codes) == 0 || len(d.Sets) == 0 {
-		return codes
-	}
-	wanted := codeBits(codes, d.Span())
-	for s, numbers := range d.Sets {
-		if slices.ContainsFunc(numbers, func(n uint32) bool { return wanted.Has(int(ValueCode(n))) }) {
-			codes = append(codes, SetCode(s))
+	for _, code := range d.several {
+		for s := range stringsIn(d.Value(code)) {
+			if among[string(s)] {
+				codes = append(codes, code)
+				break
+			}
 		}
 	}
 	return codes
@@ -177,131 +133,22 @@ func codeBits(codes []int64, span int) Bits {
 	return set
 }
 
-// needsRewrite says that so many values and sets were added since the last check
-// that it pays to find out how many are still in use.
-func (d *Dictionary) needsRewrite() bool { return d.size() > 2*d.checked+MaxRowGroup }
+// needsRewrite says that so many values were added since the last check that it pays
+// to drop the unused ones.
+func (d *Dictionary) needsRewrite() bool { return len(d.Ends) > 2*d.checked+MaxRowGroup }
 
-// without returns a dictionary of the codes in use only, and what each old code
-// becomes; or nil when most are in use.
-func (d *Dictionary) without(used Bits) (*Dictionary, []int64) {
-	if d.checked = d.size(); 2*used.Count() > d.checked {
-		return nil, nil
-	}
-	merged, codes := MergeDictionaries([]*Dictionary{d}, []Bits{used})
-	merged.index()
-	return merged, codes[0]
-}
-
-// index makes a dictionary that was read or merged ready to be looked up.
-func (d *Dictionary) index() {
-	d.Blob, d.Ends, d.Sets = slices.Clip(d.Blob), slices.Clip(d.Ends), slices.Clip(d.Sets)
-	d.rehash()
-	if len(d.Sets) > 0 {
-		d.sets = make(map[string]uint32, len(d.Sets))
-	}
-	for s, numbers := range d.Sets {
-		d.sets[setName(numbers)] = uint32(s)
-	}
-	d.checked = d.size()
-}
-
-// join adds the values and sets of another dictionary, all of which are in use, and
-// returns what each of its codes becomes; nil when all stay.
-func (d *Dictionary) join(from *Dictionary) []int64 {
-	if len(d.Ends) == 0 {
-		d.Blob, d.Ends, d.Sets = from.Blob, from.Ends, from.Sets
-		d.index()
-		return nil
-	}
-	before := d.size()
-	codes := make([]int64, from.Span())
-	same := true
-	for v := range from.Ends {
-		code := ValueCode(v)
-		codes[code] = ValueCode(d.number(from.Value(uint32(v))))
-		same = same && codes[code] == code
-	}
-	for s, members := range from.Sets {
-		code := SetCode(s)
-		codes[code] = d.setCode(renumber(members, codes))
-		same = same && codes[code] == code
-	}
-	d.checked += d.size() - before
-	if same {
-		return nil
-	}
-	return codes
-}
-
-// renumber returns what the members of a set become.
-func renumber(members []uint32, codes []int64) []uint32 {
-	numbers := make([]uint32, len(members))
-	for i, m := range members {
-		numbers[i] = uint32(codes[ValueCode(m)]-2) / 2
-	}
-	slices.Sort(numbers)
-	return numbers
-}
-
-// MergeDictionaries returns a dictionary of the values and sets of several, sorted:
-// values by their bytes, sets by the numbers of their members. codes are, for each
-// dictionary, what its codes become. used are the codes in use, by dictionary; nil
-// means that all are.
-func MergeDictionaries(from []*Dictionary, used []Bits) (merged *Dictionary, codes [][]int64) {
-	type term struct {
-		from    int
-		code    int64
-		value   []byte
-		members []uint32
-	}
-	var values, sets []term
-	for i, d := range from {
-		codes = append(codes, make([]int64, d.Span()))
-		wanted := NewBits(len(d.Ends))
-		for v := range d.Ends {
-			if used == nil || used[i].Has(int(ValueCode(v))) {
-				wanted.Add(v)
-			}
+// into returns what each code of d becomes in another dictionary, which takes over the
+// values that are asked for.
+func (d *Dictionary) into(to *Dictionary) func(code int64) int64 {
+	codes := make([]int64, d.Span())
+	return func(code int64) int64 {
+		if code != 0 && codes[code] == 0 {
+			codes[code] = to.code(d.Value(code))
 		}
-		for s, members := range d.Sets {
-			if used == nil || used[i].Has(int(SetCode(s))) {
-				sets = append(sets, term{from: i, code: SetCode(s), members: members})
-				for _, m := range members {
-					wanted.Add(int(m))
-				}
-			}
-		}
-		for v := range wanted.all() {
-			values = append(values, term{from: i, code: ValueCode(v), value: d.Value(uint32(v))})
-		}
+		return codes[code]
 	}
-	merged = newDictionary()
-	slices.SortFunc(values, func(a, b term) int { return bytes.Compare(a.value, b.value) })
-	for i, t := range values {
-		if i == 0 || !bytes.Equal(t.value, values[i-1].value) {
-			merged.Blob = append(merged.Blob, t.value...)
-			merged.Ends = append(merged.Ends, uint32(len(merged.Blob)))
-		}
-		codes[t.from][t.code] = ValueCode(len(merged.Ends) - 1)
-	}
-	for i, t := range sets {
-		sets[i].members = renumber(t.members, codes[t.from])
-	}
-	slices.SortFunc(sets, func(a, b term) int { return slices.Compare(a.members, b.members) })
-	for i, t := range sets {
-		if i == 0 || !slices.Equal(t.members, sets[i-1].members) {
-			merged.Sets = append(merged.Sets, t.members)
-		}
-		codes[t.from][t.code] = SetCode(len(merged.Sets) - 1)
-	}
-	return merged, codes
 }
 
 func (d *Dictionary) bytes() int {
-	n := cap(d.Blob) + 4*cap(d.Ends) + 4*cap(d.slots) + 24*cap(d.Sets)
-	for _, m := range d.Sets {
-		// A set is kept twice: its members, and its name in the map.
-		n += 8*len(m) + 48
-	}
-	return n
+	return cap(d.Data) + 4*cap(d.Ends) + 4*cap(d.slots) + 8*cap(d.several)
 }

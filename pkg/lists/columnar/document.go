@@ -18,7 +18,7 @@ const MaxText = 192 << 10
 // set by a Builder or read by DecodeDocument; the other fields may be changed.
 type Document struct {
 	ID [16]byte
-	// Sub tells documents of the same ID apart; normally 0.
+	// Sub distinguishes documents of the same ID; normally 0.
 	Sub uint8
 	// Revision orders the changes of one document; the same revision means the
 	// same content.
@@ -55,6 +55,8 @@ func (k Key) Compare(o Key) int {
 }
 
 func (d *Document) key() Key { return Key{d.ID, d.Sub} }
+
+func (d *Document) version() version { return version{d.key(), d.Revision, d.Visible, d.Deleted} }
 
 // Builder collects the values of one document. Columns that are not set are null.
 // Its methods panic when a column is not of their type.
@@ -147,7 +149,7 @@ func (b *Builder) Text(c Col, values ...string) *Builder {
 	return b
 }
 
-// Document returns what was collected. It stays as it is when the Builder goes on.
+// Document returns the collected values. It stays as it is when the Builder goes on.
 func (b *Builder) Document(revision, visible int64) Document {
 	var values []byte
 	for i := range b.cells[1:] {
@@ -181,19 +183,19 @@ func (b *Builder) appendCell(dst []byte, c Col) []byte {
 	return dst
 }
 
+// appendStrings appends the value of a column that has strings; nothing when there is
+// none.
 func appendStrings[S string | []byte](dst []byte, c Col, values []S) []byte {
-	switch len(values) {
-	case 0:
-		return dst
-	case 1:
-		dst = append(dst, byte(c), kindString)
-	default:
-		dst = append(dst, byte(c), kindStrings)
-		dst = binary.AppendUvarint(dst, uint64(len(values)))
-	}
+	var list []byte
 	for _, v := range values {
-		dst = binary.AppendUvarint(dst, uint64(len(v)))
-		dst = append(dst, v...)
+		list = appendString(list, v)
 	}
-	return dst
+	return appendList(dst, c, list)
+}
+
+func appendList(dst []byte, c Col, list []byte) []byte {
+	if len(list) == 0 {
+		return dst
+	}
+	return appendString(append(dst, byte(c), kindStrings), list)
 }

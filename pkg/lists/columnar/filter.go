@@ -1,5 +1,7 @@
 package columnar
 
+import "slices"
+
 // Filter says which documents a query is about. Filters are made by the functions
 // below and may be used by many queries at once; the zero Filter holds for every
 // document. A filter on a column never holds where the column is null, Null apart,
@@ -60,7 +62,7 @@ func Is(c Col, v bool) Filter {
 func Between(c Col, lo, hi int64) Filter { return Filter{op: opBetween, col: c, lo: lo, hi: hi} }
 
 // Within holds where a Time lies in [from, to): from included, to not. The ends of
-// int64 are no bound.
+// int64 are not a bound.
 func Within(c Col, from, to int64) Filter {
 	lo, hi := closed(from, to)
 	return Filter{op: opBetween, col: c, lo: lo, hi: hi}
@@ -84,6 +86,27 @@ func closed(from, to int64) (lo, hi int64) {
 		return 1, 0
 	}
 	return from, to - 1
+}
+
+// ByID returns the ids of the documents for which the filter can hold; false when it is
+// not about some ids, or asks for the time at which they became visible.
+func (f *Filter) ByID() (ids [][16]byte, ok bool) {
+	if f.op == opIDs {
+		return f.ids, true
+	}
+	for i := range f.of {
+		if f.op != opAll || f.of[i].asksVisible() {
+			return nil, false
+		}
+		if some, of := f.of[i].ByID(); of {
+			ids, ok = some, true
+		}
+	}
+	return ids, ok
+}
+
+func (f *Filter) asksVisible() bool {
+	return f.op == opVisible || slices.ContainsFunc(f.of, func(part Filter) bool { return part.asksVisible() })
 }
 
 // check panics when a filter asks of a column what its type does not have.

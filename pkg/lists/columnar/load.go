@@ -7,7 +7,7 @@ import "fmt"
 type Batch struct {
 	Schema       *Schema
 	RowGroups    []*RowGroup
-	Dictionaries []*Dictionary  // by Col, nil unless a Keyword; they need no index
+	Dictionaries []*Dictionary  // by Col, nil unless a Keyword
 	Decoded      ColumnGroupSet // groups that the row groups have
 	view         *View          // the owner
 }
@@ -42,12 +42,11 @@ func (b *Batch) Give(group ColumnGroup, text []DecodedText) {
 	b.Decoded |= SetOf(group)
 }
 
-// Load adds the documents of batches to the view, as Apply would, all at once. It is
-// fast because the view takes the batches' row groups; it owns the batches from then
-// on. Batches may lack groups of text: queries that need them must wait for Fill.
-// Load panics when a batch is of another schema or already in a view.
+// Load adds the documents of batches to the view, as Apply would. It is fast because
+// the view takes the batches' row groups; it owns the batches from then on. Batches may
+// lack groups of text: queries that need them must wait for Fill. Load panics when a
+// batch is of another schema or already in a view.
 func (v *View) Load(batches ...*Batch) {
-	groups := 0
 	for _, b := range batches {
 		if b.Schema != v.schema {
 			panic(fmt.Sprintf("index: Load: a segment of schema %s, want %s", b.Schema.name, v.schema.name))
@@ -56,90 +55,67 @@ func (v *View) Load(batches ...*Batch) {
 			panic("index: Load: the segment is in a view")
 		}
 		b.view = v
-		groups += len(b.RowGroups)
-	}
-	if groups == 0 {
-		return
-	}
-	codes := v.joinDictionaries(batches)
-	for i, b := range batches {
-		b.recode(codes[i])
-	}
-	// Batches are merged with one another before any query has to wait.
-	rows := batches[0].rows()
-	if len(batches) > 1 {
-		t := newTable(v.schema)
-		for _, b := range batches {
-			m := t.merge(b.rows())
-			m.commit()
-			t = m.next
-		}
-		rows = loadedRows{groups: t.groups, ids: t.ids(), tombstones: t.tombstones}
 	}
 	v.changing.Lock()
 	defer v.changing.Unlock()
-	m := v.table.merge(rows)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m.commit()
-	m.next.loads = v.table.loads - 1
-	v.table = m.next
+	for _, b := range batches {
+		v.table.load(b)
+	}
 	v.table.rewrite()
+	v.table.rewriteDictionaries()
 }
 
-// joinDictionaries adds the values of batches to the view's dictionaries, which keep
-// their codes until the load is over, and returns what the batches' codes become.
-func (v *View) joinDictionaries(batches []*Batch) [][][]int64 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.table.loads++
-	codes := make([][][]int64, len(batches))
-	for i, b := range batches {
-		codes[i] = make([][]int64, len(b.Dictionaries))
-		for col, d := range b.Dictionaries {
-			if d != nil {
-				codes[i][col] = v.table.dictionaries[col].join(d)
+func (t *table) load(b *Batch) {
+	t.recode(b)
+	left := 0
+	for _, g := range b.RowGroups {
+		left += g.Rows()
+	}
+	swaps := make([]swap, 0, left)
+	from, found := 0, false
+	for _, g := range b.RowGroups {
+		number := t.addGroup(g)
+		for row := range g.Rows() {
+			d := version{g.Keys[row], g.Revision.At(row), g.Visible.At(row), !g.Live.Has(row)}
+			from, found = t.lookup(from, left, d.key)
+			left--
+			switch old, counts := t.superseded(d, from, found); {
+			case counts && d.deleted:
+				t.enter(d, old)
+				swaps = append(swaps, swap{old, nowhere})
+			case counts:
+				t.enter(d, old)
+				swaps = append(swaps, swap{old, ordinal(number, row)})
+			case !d.deleted:
+				g.markDead(row)
 			}
 		}
 	}
-	return codes
+	t.reorder(swaps)
 }
 
-// recode replaces the codes of all rows; nil leaves a column as it is.
-func (b *Batch) recode(codes [][]int64) {
-	b.Dictionaries = nil
-	for col, to := range codes {
-		if to == nil {
+// recode gives the rows of a batch the codes of the table.
+func (t *table) recode(b *Batch) {
+	for col, d := range b.Dictionaries {
+		if d == nil {
 			continue
 		}
+		to := t.dictionaries[col]
+		if len(to.Ends) == 0 {
+			d.index()
+			t.dictionaries[col] = d
+			continue
+		}
+		before, become := len(to.Ends), d.into(to)
 		for _, g := range b.RowGroups {
-			x := &g.Columns[col].Values
-			values := make([]int64, g.Rows())
-			for row := range values {
-				values[row] = to[x.At(row)]
-			}
-			*x = PackInts(values, nil)
+			g.replaceCodes(col, become)
+			g.Columns[col].Values.pack()
 		}
+		to.checked += len(to.Ends) - before
 	}
-}
-
-// rows returns the batch's rows for a table.
-func (b *Batch) rows() loadedRows {
-	live := 0
-	for _, g := range b.RowGroups {
-		live += g.liveCount
-	}
-	r := loadedRows{groups: b.RowGroups, ids: make([]uint32, 0, live), tombstones: map[Key]int64{}}
-	for n, g := range b.RowGroups {
-		for row := range g.Rows() {
-			if g.Live.Has(row) {
-				r.ids = append(r.ids, ordinal(n, row))
-			} else {
-				r.tombstones[g.Key(row)] = g.Revision.At(row)
-			}
-		}
-	}
-	return r
+	b.Dictionaries = nil
 }
 
 // Fill gives a batch that is in the view a group of text, as decoded for each row

@@ -1,34 +1,29 @@
 package columnar
 
 // GroupMemory bounds what a view takes for a column group of a segment, in bytes,
-// from its rows and its bytes before compression. A column of numbers that is stored
-// as differences from another one takes up to eight bytes a row in memory and none in
-// the segment; codes and dictionaries take at most twice their stored bytes.
+// from its rows and its bytes before compression: a column takes no more in memory than
+// stored. What is added for a row is its place in the order of ids and, for each
+// Keyword, its place in a hash table of values; or where its text starts and the
+// fingerprint.
 func (s *Schema) GroupMemory(group ColumnGroup, rows, stored int) int64 {
-	perRow, values := 24, 2 // the id, its place in the order of ids, bits; revision and Visible
-	factor := 2
-	if group != Core {
-		perRow, values, factor = 4, 0, 1
-		for _, col := range s.text[group] {
-			if s.Column(col).Match {
-				perRow++
-			}
-		}
-	} else {
-		for _, c := range s.columns {
-			if c.Type == Number || c.Type == Time {
-				values++
-			}
+	perRow := 8
+	for _, c := range s.columns {
+		if group == Core && c.Type == Keyword {
+			perRow += 12
 		}
 	}
-	n := int64(rows)*int64(perRow+8*values) + int64(factor)*int64(stored)
+	for _, col := range s.text[group] {
+		if s.Column(col).Match {
+			perRow++
+		}
+	}
+	n := int64(rows)*int64(perRow) + int64(stored)
 	// A few rows, or the last ones, are kept unpacked, in slices that grow.
-	loose := min(rows, MaxRowGroup)
 	if group == Core {
-		n += int64(loose) * 16 * int64(len(s.columns)+2)
+		n += int64(min(rows, MaxRowGroup)) * 16 * int64(len(s.columns)+2)
 	}
 	groups := int64(rows/MaxRowGroup + 1)
-	return n + groups*(1024+160*int64(len(s.columns)))
+	return n + groups*(1024+192*int64(len(s.columns)))
 }
 
 // What an order takes for each document: its place, and while it is made two sort
@@ -56,7 +51,7 @@ func (v *View) WorkMemory(q *Query) int64 {
 }
 
 // searchMemory bounds what searches keep for so many rows with so much text: the
-// bigram index, which for text in few scripts takes less than half of the text, and
+// bigram index, which for text in few scripts takes about half of the text, and
 // the last tokens.
 func searchMemory(rows, text int) int64 {
 	return int64(text) + int64(rows/MaxRowGroup+1)*(maxCachedTokens*(8*rowWords+64)+4096)

@@ -23,7 +23,7 @@ func (t *table) at(o uint32) (*RowGroup, int) { return t.groups[o>>rowShift], in
 
 func (t *table) key(o uint32) Key {
 	g, row := t.at(o)
-	return g.Key(row)
+	return g.Keys[row]
 }
 
 func (t *table) isText(col Col) bool { return col != ByID && t.schema.Column(col).Type == Text }
@@ -53,7 +53,7 @@ func (t *table) compare(col Col, half int, a, b uint32) int {
 	if d != 0 {
 		return d
 	}
-	return ga.Key(ra).Compare(gb.Key(rb))
+	return ga.Keys[ra].Compare(gb.Keys[rb])
 }
 
 // newOrdering orders the documents whose bits are set, of which there are count.
@@ -89,7 +89,7 @@ func (t *table) sortItems(col Col, items []sortItem, depth int) {
 	for i := range items {
 		items[i].prefix = t.prefix(col, items[i].ordinal, depth)
 	}
-	radixSort(items)
+	slices.SortFunc(items, func(a, b sortItem) int { return cmp.Compare(a.prefix, b.prefix) })
 	isText := t.isText(col)
 	for i, j := 0, 0; i < len(items); i = j {
 		for j = i + 1; j < len(items) && items[j].prefix == items[i].prefix; j++ {
@@ -105,53 +105,6 @@ func (t *table) sortItems(col Col, items []sortItem, depth int) {
 	}
 }
 
-// radixSort sorts by prefix.
-func radixSort(items []sortItem) {
-	if len(items) < minRadixSort {
-		slices.SortFunc(items, func(a, b sortItem) int { return cmp.Compare(a.prefix, b.prefix) })
-		return
-	}
-	// For each byte in which the prefixes differ, from the lowest up, a pass puts the
-	// items in the order of that byte.
-	var counts [8][256]uint32
-	last, sorted := uint64(0), true
-	for i := range items {
-		prefix := items[i].prefix
-		sorted = sorted && prefix >= last
-		last = prefix
-		for b := range counts {
-			counts[b][byte(prefix>>(8*b))]++
-		}
-	}
-	if sorted {
-		return
-	}
-	from, to := items, make([]sortItem, len(items))
-	for b := range counts {
-		count := &counts[b]
-		if count[byte(last>>(8*b))] == uint32(len(items)) {
-			continue
-		}
-		next := uint32(0)
-		for v, n := range count {
-			count[v] = next
-			next += n
-		}
-		for i := range from {
-			v := byte(from[i].prefix >> (8 * b))
-			to[count[v]] = from[i]
-			count[v]++
-		}
-		from, to = to, from
-	}
-	if &from[0] != &items[0] {
-		copy(items, from)
-	}
-}
-
-// minRadixSort is from how many items on the passes take less time than comparing.
-const minRadixSort = 512
-
 // prefixBytes is how many bytes of a text a prefix has; its last byte is how many of
 // them the text has, or more.
 const (
@@ -163,7 +116,7 @@ func (t *table) prefix(col Col, o uint32, depth int) uint64 {
 	g, row := t.at(o)
 	switch {
 	case col == ByID:
-		return binary.BigEndian.Uint64(g.IDs[row][:])
+		return binary.BigEndian.Uint64(g.Keys[row].ID[:])
 	case !t.isText(col):
 		return uint64(g.Columns[col].Values.At(row)) ^ 1<<63
 	}
@@ -189,63 +142,37 @@ type swap struct{ old, new uint32 }
 const nowhere = math.MaxUint32
 
 // change updates an ordering. The old rows must still be there. A document whose value
-// in this column did not change keeps its position, so that nothing moves.
+// in this column did not change keeps its position.
 func (t *table) change(o *ordering, swaps []swap) {
-	var stay [2][]swap
-	var gone, fresh [2][]uint32
+	old, becomes := make(Bits, len(t.groups)*rowWords), map[uint32]uint32{}
+	var fresh [2][]uint32
 	for _, s := range swaps {
-		from, to := -1, -1
 		if s.old != nowhere {
-			from = t.half(o.col, s.old)
+			old.Add(int(s.old))
+			becomes[s.old] = nowhere
 		}
-		if s.new != nowhere {
-			to = t.half(o.col, s.new)
-		}
-		if from >= 0 && from == to && t.compare(o.col, from, s.old, s.new) == 0 {
-			stay[from] = append(stay[from], s)
+		if s.new == nowhere {
 			continue
 		}
-		if from >= 0 {
-			gone[from] = append(gone[from], s.old)
+		half := t.half(o.col, s.new)
+		if s.old != nowhere && half == t.half(o.col, s.old) && t.compare(o.col, half, s.old, s.new) == 0 {
+			becomes[s.old] = s.new
+		} else {
+			fresh[half] = append(fresh[half], s.new)
 		}
-		if to >= 0 {
-			fresh[to] = append(fresh[to], s.new)
+	}
+	for half, set := range o.sets {
+		kept := set[:0]
+		for _, d := range set {
+			if old.Has(int(d)) {
+				d = becomes[d]
+			}
+			if d != nowhere {
+				kept = append(kept, d)
+			}
 		}
+		o.sets[half] = t.splice(o.col, half, kept, t.sorted(o.col, half, fresh[half]))
 	}
-	for h, set := range o.sets {
-		t.exchange(o.col, h, set, stay[h])
-		set = t.cut(o.col, h, set, t.sorted(o.col, h, gone[h]))
-		o.sets[h] = t.splice(o.col, h, set, t.sorted(o.col, h, fresh[h]))
-	}
-}
-
-// exchange replaces old rows by new ones, position by position.
-func (t *table) exchange(col Col, half int, set []uint32, swaps []swap) {
-	slices.SortFunc(swaps, func(a, b swap) int { return t.compare(col, half, a.old, b.old) })
-	from := 0
-	for i, s := range swaps {
-		from = t.seek(col, half, set, from, len(swaps)-i, s.old)
-		set[from] = s.new
-	}
-}
-
-// cut removes sorted members from a sorted set, in place.
-func (t *table) cut(col Col, half int, set, gone []uint32) []uint32 {
-	if len(gone) == 0 {
-		return set
-	}
-	read := t.seek(col, half, set, 0, len(gone), gone[0])
-	write := read
-	for i := range gone {
-		read++
-		next := len(set)
-		if i+1 < len(gone) {
-			next = t.seek(col, half, set, read, len(gone)-i-1, gone[i+1])
-		}
-		write += copy(set[write:], set[read:next])
-		read = next
-	}
-	return set[:write]
 }
 
 // splice adds sorted documents to a sorted set, in place where it has room.
@@ -273,7 +200,7 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 // has left documents to seek, of which o is the first.
 func (t *table) seek(col Col, half int, set []uint32, from, left int, o uint32) int {
 	g, row := t.at(o)
-	byValue, isText, k := col != ByID && half == 0, t.isText(col), g.Key(row)
+	byValue, isText, k := col != ByID && half == 0, t.isText(col), g.Keys[row]
 	var text []byte
 	var number int64
 	if byValue && isText {
@@ -290,7 +217,7 @@ func (t *table) seek(col Col, half int, set []uint32, from, left int, o uint32) 
 		} else if byValue {
 			d = cmp.Compare(g.Columns[col].Values.At(row), number)
 		}
-		return d < 0 || d == 0 && g.Key(row).Compare(k) < 0
+		return d < 0 || d == 0 && g.Keys[row].Compare(k) < 0
 	})
 }
 

@@ -67,7 +67,7 @@ func (t *table) resolve(ordinals []uint32) []Hit {
 	hits := make([]Hit, len(ordinals))
 	for i, o := range ordinals {
 		g, row := t.at(o)
-		k := g.Key(row)
+		k := g.Keys[row]
 		hits[i] = Hit{ID: k.ID, Sub: k.Sub, Revision: g.Revision.At(row), Visible: g.Visible.At(row)}
 	}
 	return hits
@@ -133,32 +133,12 @@ type walker struct {
 // pass goes through a set, from its end when backward, and says whether the page
 // is full.
 func (w *walker) pass(set []uint32, backward bool) bool {
-	for i := 0; i < len(set) && w.steps > 0; {
-		some := set[i:min(i+64, len(set))]
+	for i := 0; i < len(set) && w.steps > 0; i++ {
+		o := set[i]
 		if backward {
-			some = set[max(len(set)-i-64, 0) : len(set)-i]
+			o = set[len(set)-1-i]
 		}
-		i += len(some)
-		w.steps -= len(some)
-		n := 0
-		for _, o := range some {
-			n += int(w.hits[o>>6] >> (o & 63) & 1)
-		}
-		if n <= w.skip {
-			w.skip -= n
-		} else if w.take(some, backward) {
-			return true
-		}
-	}
-	return false
-}
-
-func (w *walker) take(some []uint32, backward bool) bool {
-	for j := range some {
-		o := some[j]
-		if backward {
-			o = some[len(some)-1-j]
-		}
+		w.steps--
 		switch {
 		case !w.hits.Has(int(o)):
 		case w.skip > 0:

@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -13,51 +14,43 @@ import (
 //
 // When open is empty, QueryWithOffset with before and outside answers exactly as Query
 // would if the view had all documents. Otherwise open has the indexes of partitions to
-// load, and the caller asks again with the others. Each round opens at least one
-// partition that can change the answer: a filter or a search may match some of its
-// documents and the summary does not count which, or some of them may be on the page.
-// The order of a Time column is known from the summaries; for other orders, and for
-// AfterID, only partitions without a hit stay closed, unless the page is empty anyway.
+// load, and the caller asks again with the others. First come all partitions of which
+// the filter or the search may hold for some documents only. Of the others Plan opens
+// those that may have documents of the page: the summaries place them in the order of a
+// Time column and in a walk by AfterID. For another order Plan opens all that have a
+// hit, unless the page is empty anyway.
 //
 // The view and the partitions must not change between Plan and QueryWithOffset. Plan
 // panics as Query does.
 func (v *View) Plan(q Query, partitions []Summary) (open []int, before, outside int) {
 	v.checkOrder(&q)
-	if len(partitions) == 0 {
-		return nil, 0, 0
-	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	p := plan{view: v, query: &q, from: max(q.Offset, 0), spans: make([]span, 0, len(partitions))}
-	if q.AfterID != nil {
-		p.from = 0
-	}
-	p.to = p.from + min(max(q.Limit, 0), math.MaxInt-p.from)
-	p.rank = -1
-	if q.AfterID == nil && q.OrderBy != ByID && v.schema.Column(q.OrderBy).Type == Time {
-		p.rank = v.schema.timeRank(q.OrderBy)
-	}
 	searching := len(searchTokens(q.Search)) > 0
+	var all []int
 	for i := range partitions {
-		s := &partitions[i]
-		switch v.coverageOf(s, &q.Filter, searching) {
+		switch s := &partitions[i]; v.coverageOf(s, &q.Filter, searching) {
 		case coversSome:
-			if m, ok := p.counts(s, searching); ok {
-				outside += m.count
-				p.add(i, s, m, false)
-				continue
-			}
 			open = append(open, i)
-			p.add(i, s, p.all(s), true)
 		case coversAll:
+			all = append(all, i)
 			outside += s.Count
-			p.add(i, s, p.all(s), false)
 		case coversNone:
 		}
 	}
-	if outside > 0 && p.from < p.to {
-		before, open = p.locate(open)
+	switch {
+	case len(open) > 0:
+		return open, 0, 0
+	case len(all) == 0 || q.Limit <= 0:
+		return nil, 0, outside
+	case q.AfterID != nil:
+		return v.planWalk(&q, partitions, all), 0, outside
 	}
+	p := v.newPlan(&q)
+	for _, i := range all {
+		p.add(i, &partitions[i])
+	}
+	before, open = p.locate()
 	if p.scratch != nil {
 		v.scratch.Put(p.scratch)
 	}
@@ -76,15 +69,42 @@ func (v *View) QueryWithOffset(q Query, before, outside int) Result {
 }
 
 func (v *View) coverageOf(s *Summary, f *Filter, searching bool) coverage {
+	covers := s.coverage(v.schema, f)
 	switch {
 	case s.Count == 0:
 		return coversNone
-	case len(s.Times) != v.schema.timeCount():
-		return coversSome // The schema has grown since: only the documents tell.
 	case searching:
-		return min(coversSome, s.coverage(v.schema, f))
+		return min(coversSome, covers)
 	}
-	return s.coverage(v.schema, f)
+	return covers
+}
+
+// planWalk returns those of the partitions, whose documents are all hits, that may
+// have documents on a page of a walk. Its caller holds mu.
+func (v *View) planWalk(q *Query, partitions []Summary, all []int) (open []int) {
+	ahead := slices.DeleteFunc(all, func(i int) bool { return bytes.Compare(partitions[i].IDs.Last[:], q.AfterID[:]) <= 0 })
+	if len(ahead) == 0 {
+		return nil
+	}
+	first := func(i int) []byte { return partitions[i].IDs.First[:] }
+	slices.SortFunc(ahead, func(a, b int) int { return bytes.Compare(first(a), first(b)) })
+	page, _ := v.ask(q)
+	chosen := 0 // documents behind AfterID
+	for _, i := range ahead {
+		inView, _ := slices.BinarySearchFunc(page, first(i), func(o uint32, id []byte) int {
+			key := v.table.key(o)
+			return bytes.Compare(key.ID[:], id)
+		})
+		if inView+chosen >= q.Limit {
+			break
+		}
+		open = append(open, i)
+		if bytes.Compare(first(i), q.AfterID[:]) > 0 {
+			chosen += partitions[i].Count
+		}
+	}
+	slices.Sort(open)
+	return open
 }
 
 // plan finds the partitions that may have documents on a page: the hits from from up
@@ -102,14 +122,12 @@ type plan struct {
 	scratch *Bits
 }
 
-// span is those hits of a partition that have a value in the column of the order, or
-// those that are null. first and last bound the values.
+// span is those documents of a partition that have a value in the column of the order,
+// or those that are null. first and last bound the values.
 type span struct {
-	partition     int
-	partial       bool // not all documents are hits
-	first, last   position
-	count         int
-	before, reach bool // is before the page; may have documents on it
+	partition   int
+	first, last position
+	count       int
 }
 
 // position is a value in the order; a descending order has complements. Null is last.
@@ -131,129 +149,86 @@ func (a position) compare(b position) int {
 	return cmp.Compare(a.value, b.value)
 }
 
-// counts tells how many documents of a partition are hits, where its summary does.
-func (p *plan) counts(s *Summary, searching bool) (matches, bool) {
-	if searching || !p.knows(s) {
-		return matches{}, false
+func (v *View) newPlan(q *Query) *plan {
+	p := &plan{view: v, query: q, from: max(q.Offset, 0), rank: -1}
+	p.to = p.from + min(q.Limit, math.MaxInt-p.from)
+	if q.OrderBy != ByID && v.schema.Column(q.OrderBy).Type == Time {
+		p.rank = v.schema.timeRank(q.OrderBy)
 	}
-	return s.matches(p.view.schema, &p.query.Filter, p.rank)
+	return p
 }
 
-// knows says whether a summary is of the schema as it is.
-func (p *plan) knows(s *Summary) bool { return len(s.Times) == p.view.schema.timeCount() }
-
-// all are all documents of a summary.
-func (p *plan) all(s *Summary) matches {
-	if !p.knows(s) {
-		return matches{count: s.Count}
-	}
-	return s.all(p.rank)
-}
-
-// add adds those documents of a partition that are hits, or may be when it is partial.
-func (p *plan) add(partition int, s *Summary, m matches, partial bool) {
-	null := position{null: true}
-	whole := span{partition: partition, partial: partial, first: null, last: null, count: m.count, reach: true}
-	if p.rank < 0 && m.count > 0 {
-		p.spans = append(p.spans, whole)
-	}
-	if p.rank < 0 || !p.knows(s) {
-		return
-	}
-	if m.nulls < m.count {
-		r, valued := s.Times[p.rank], whole
-		valued.count, valued.first, valued.last = m.count-m.nulls, position{value: r.Min}, position{value: r.Max}
+// add adds the documents of a partition.
+func (p *plan) add(partition int, s *Summary) {
+	null, nulls := position{null: true}, s.Count
+	if p.rank >= 0 {
+		r := s.Times[p.rank]
+		nulls = r.Nulls
+		x := span{partition: partition, first: position{value: r.Min}, last: position{value: r.Max}, count: s.Count - nulls}
 		if p.query.Desc {
-			valued.first, valued.last = position{value: ^r.Max}, position{value: ^r.Min}
+			x.first, x.last = position{value: ^r.Max}, position{value: ^r.Min}
 		}
-		p.spans = append(p.spans, valued)
+		if x.count > 0 {
+			p.spans = append(p.spans, x)
+		}
 	}
-	if whole.count = m.nulls; m.nulls > 0 {
-		p.spans = append(p.spans, whole)
+	if nulls > 0 {
+		p.spans = append(p.spans, span{partition: partition, first: null, last: null, count: nulls})
 	}
 }
 
-// locate decides which spans may have documents on the page and adds the partitions
-// to open for them. It returns how many documents are certainly before the page, which
-// holds when nothing is to be opened.
-func (p *plan) locate(open []int) (before int, all []int) {
-	p.decide(false)
-	if len(open) > 0 {
-		// Partitions that are opened anyway have any number of hits. Others are opened
-		// with them only if they may have documents on the page both when all of those
-		// are hits and when none is.
-		p.decide(true)
-	}
-	for i := range p.spans {
-		if p.spans[i].before {
-			before += p.spans[i].count
-		}
-	}
-	return before, p.choose(open)
-}
-
-// decide takes reach from the spans that are certainly before or behind the page,
-// where all documents of partial spans are hits (full) or none is.
-func (p *plan) decide(full bool) {
+// locate returns how many documents of the partitions are certainly before the page,
+// and the partitions to open because they may have documents on it.
+func (p *plan) locate() (before int, open []int) {
 	slices.SortFunc(p.spans, func(a, b span) int { return a.first.compare(b.first) })
 	// A span that starts later has more before it: those behind the page are the last.
-	behind := sort.Search(len(p.spans), func(i int) bool { return p.isBehind(&p.spans[i], full) })
-	for i := range p.spans[behind:] {
-		p.spans[behind+i].reach = false
+	behind := sort.Search(len(p.spans), func(i int) bool { return p.isBehind(&p.spans[i]) })
+	reaching := slices.Clone(p.spans[:behind])
+	slices.SortFunc(reaching, func(a, b span) int { return a.last.compare(b.last) })
+	passed := sort.Search(len(reaching), func(i int) bool { return !p.isBefore(&reaching[i]) })
+	for i := range reaching[:passed] {
+		before += reaching[i].count
 	}
-	if p.from == 0 {
-		return
-	}
-	slices.SortFunc(p.spans, func(a, b span) int { return a.last.compare(b.last) })
-	reaching := sort.Search(len(p.spans), func(i int) bool { return !p.isBefore(&p.spans[i], full) })
-	for i := range p.spans[:reaching] {
-		p.spans[i].reach, p.spans[i].before = false, true
-	}
+	return before, p.choose(reaching[passed:])
 }
 
-// isBehind says whether the hits before x fill the page; ties do not count. It looks
-// at the view only if the summaries do not tell.
-func (p *plan) isBehind(x *span, full bool) bool {
-	n := p.outsideUpTo(x.first, false, full)
+// isBehind says whether the hits before x fill the page; ties do not count. It counts
+// in the view only if the summaries do not say.
+func (p *plan) isBehind(x *span) bool {
+	n := p.outsideUpTo(x.first, false)
 	return n >= p.to || n+p.view.table.live >= p.to && n+p.inViewUpTo(x.first, false) >= p.to
 }
 
 // isBefore says whether so few hits precede the last document of x, ties included,
 // that all of x is before the page.
-func (p *plan) isBefore(x *span, full bool) bool {
-	n := p.outsideUpTo(x.last, true, full)
+func (p *plan) isBefore(x *span) bool {
+	n := p.outsideUpTo(x.last, true)
 	return n <= p.from && (n+p.view.table.live <= p.from || n+p.inViewUpTo(x.last, true) <= p.from)
 }
 
 // outsideUpTo counts the documents of partitions that certainly precede a position,
 // or, with ties, those that may precede or share it.
-func (p *plan) outsideUpTo(x position, ties, full bool) int {
+func (p *plan) outsideUpTo(x position, ties bool) int {
 	n := 0
 	for i := range p.spans {
 		s := &p.spans[i]
-		if (full || !s.partial) && (ties && s.first.compare(x) <= 0 || !ties && s.last.compare(x) < 0) {
+		if ties && s.first.compare(x) <= 0 || !ties && s.last.compare(x) < 0 {
 			n += s.count
 		}
 	}
 	return n
 }
 
-// choose adds the next partitions to open. Those that together fill the page are
+// choose returns the next partitions to open. Those that together fill the page are
 // needed if no others overlap with them. If others do, the documents of the first may
 // rule them out. At least a quarter of the candidates is opened, so that a few rounds
 // suffice.
-func (p *plan) choose(open []int) []int {
-	var reaching []span
-	for _, x := range p.spans {
-		if x.reach && !x.partial {
-			reaching = append(reaching, x)
-		}
-	}
+func (p *plan) choose(reaching []span) (open []int) {
 	if len(reaching) == 0 {
-		return open
+		return nil
 	}
 	slices.SortFunc(reaching, func(a, b span) int { return a.first.compare(b.first) })
-	at := p.outsideUpTo(reaching[0].first, false, false) + p.inViewUpTo(reaching[0].first, false)
+	at := p.outsideUpTo(reaching[0].first, false) + p.inViewUpTo(reaching[0].first, false)
 	for i, x := range reaching {
 		// Nulls tie with one another, so that nothing rules one of them out.
 		if x.first.null || at < p.to || 4*i < len(reaching) {

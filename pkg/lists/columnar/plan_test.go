@@ -2,7 +2,6 @@ package columnar_test
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -160,7 +159,6 @@ func TestPartsAnswerAsOneView(t *testing.T) {
 		}
 		for range 4 {
 			q, c := genPlannedQuery(t)
-			gather(t, everything, parts, q, m.query(q, c.holds))
 			for _, p := range []*parted{newParted(everything, fresh.parts), kept} {
 				got, want := p.query(t, q), m.query(q, c.holds)
 				if diff := gocmp.Diff(want, got); diff != "" {
@@ -169,28 +167,6 @@ func TestPartsAnswerAsOneView(t *testing.T) {
 			}
 		}
 	})
-}
-
-// gather puts an answer together from a view of each part. Where too few hits are
-// kept, it must say so.
-func gather(t *rapid.T, s *columnar.Schema, parts [][]columnar.Document, q columnar.Query, want columnar.Result) {
-	keep := rapid.IntRange(0, 70).Draw(t, "kept")
-	g := s.Gather(q, keep)
-	for _, docs := range parts {
-		v := columnar.NewView(s)
-		v.Apply(docs)
-		g.Add(v)
-	}
-	got, ok := g.Result(q)
-	if !ok {
-		if enough := max(q.Offset, 0) + min(max(q.Limit, 0), want.Total); keep > want.Total || q.AfterID == nil && keep >= enough {
-			t.Fatalf("gathered %d hits of %d: not enough for %+v", keep, want.Total, q)
-		}
-		return
-	}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Fatalf("gathered %d hits for %+v (-want +got):\n%s", keep, q, diff)
-	}
 }
 
 var (
@@ -245,6 +221,7 @@ func TestPlanOpensFewParts(t *testing.T) {
 	for m := range months {
 		every = append(every, m)
 	}
+	after := func(n int) *[16]byte { id := uuid('o', n); return &id }
 	january := columnar.Within(createdAt, month(12), month(13))
 	newest := func(q columnar.Query) columnar.Query {
 		q.OrderBy, q.Desc, q.Limit = createdAt, true, 20
@@ -289,23 +266,21 @@ func TestPlanOpensFewParts(t *testing.T) {
 		{"first paid", columnar.Query{OrderBy: paidAt, Limit: 20}, []int{0}},
 		{"not paid, at the end", columnar.Query{OrderBy: paidAt, Limit: 20, Offset: size - 20}, every},
 		{"created never", newest(columnar.Query{Filter: columnar.Null(createdAt)}), []int{}},
-		{"state", newest(columnar.Query{Filter: columnar.In(status, "s1")}), []int{22, 23}},
-		{"several states", newest(columnar.Query{Filter: columnar.In(status, "s1", "s4", "s1")}), []int{23}},
-		{"every state but one, in the middle", newest(columnar.Query{Filter: columnar.Not(columnar.In(status, "s1")), Offset: 12 * 86}), []int{11}},
-		{"state, last page", newest(columnar.Query{Filter: columnar.In(status, "s1"), Offset: 335}), []int{0}},
-		{"state, past the end", newest(columnar.Query{Filter: columnar.In(status, "s1"), Offset: 500}), []int{}},
-		{"state of none", newest(columnar.Query{Filter: columnar.In(status, "s9")}), []int{}},
-		{"state of all", newest(columnar.Query{Filter: columnar.Not(columnar.Null(status))}), []int{23}},
-		{"state, last paid", columnar.Query{Filter: columnar.In(status, "s1"), OrderBy: paidAt, Desc: true, Limit: 5}, []int{23}},
-		{"state from a month on", newest(columnar.Query{Filter: columnar.All(columnar.In(status, "s1"), columnar.Within(createdAt, month(12), math.MaxInt64))}), []int{22, 23}},
-		{"state's count", columnar.Query{Filter: columnar.In(status, "s1"), OrderBy: createdAt}, []int{}},
+		{"state", newest(columnar.Query{Filter: columnar.In(status, "s1")}), every},
+		{"state from a month on", newest(columnar.Query{Filter: columnar.All(columnar.In(status, "s1"), columnar.Within(createdAt, month(22), math.MaxInt64))}), []int{22, 23}},
+		{"an id", newest(columnar.Query{Filter: columnar.IDs(uuid('o', 1210))}), []int{12}},
+		{"ids", newest(columnar.Query{Filter: columnar.IDs(uuid('o', 1), uuid('o', 2350), uuid('o', size))}), []int{0, 23}},
 		{"state, by number", columnar.Query{Filter: columnar.In(status, "s1"), OrderBy: orderNumber, Limit: 20}, every},
 		{"state, searched", newest(columnar.Query{Filter: columnar.In(status, "s1"), Search: fold.Tokens("R-00001")}), every},
 		{"search", newest(columnar.Query{Search: fold.Tokens("R-000010")}), every},
 		{"search in one month", newest(columnar.Query{Search: fold.Tokens("R-0012"), Filter: january}), []int{12}},
 		{"empty search", newest(columnar.Query{Search: []string{""}}), []int{23}},
 		{"by number", columnar.Query{OrderBy: orderNumber, Limit: 20}, every},
-		{"walk", columnar.Query{AfterID: &[16]byte{}, OrderBy: createdAt, Limit: 20, Offset: size}, every},
+		{"walk", columnar.Query{AfterID: &[16]byte{}, OrderBy: createdAt, Limit: 20, Offset: size}, []int{0}},
+		{"walk across two months", columnar.Query{AfterID: after(1190), Limit: 20}, []int{11, 12}},
+		{"walk from a month's last", columnar.Query{AfterID: after(1199), Limit: 20}, []int{12}},
+		{"walk's last page", columnar.Query{AfterID: after(size - 5), Limit: 20}, []int{23}},
+		{"walk's end", columnar.Query{AfterID: after(size - 1), Limit: 20}, []int{}},
 		{"walk of one month", columnar.Query{AfterID: &[16]byte{}, Filter: january, Limit: 20}, []int{12}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -351,45 +326,9 @@ func TestOverlappingPartsAreOpenedInFewRounds(t *testing.T) {
 	}
 }
 
-// Random queries about months of orders, from whatever months are open.
-func TestMonthsAnswerAsOneView(t *testing.T) {
-	const months, each = 12, 60
-	parts := monthsOfOrders(months, each)
-	all := columnar.NewView(orders)
-	for _, docs := range parts {
-		all.Apply(docs)
-	}
-	random := rand.New(rand.NewPCG(13, 14))
-	for range 300 {
-		at := month(0) + random.Int64N(month(months)-month(0))
-		filters := []columnar.Filter{
-			{},
-			{},
-			columnar.In(status, "s1", "s4"), columnar.Null(paidAt), columnar.Not(columnar.Null(paidAt)),
-			columnar.Within(createdAt, at, math.MaxInt64), columnar.Within(updatedAt, math.MinInt64, at), columnar.VisibleWithin(at, math.MaxInt64),
-			columnar.Within(createdAt, month(random.IntN(months)), month(random.IntN(months))), columnar.Within(paidAt, at, at+40*day),
-		}
-		q := columnar.Query{
-			Filter:  columnar.Any(filters[random.IntN(len(filters))], columnar.All(filters[random.IntN(len(filters))], filters[random.IntN(len(filters))])),
-			OrderBy: []columnar.Col{createdAt, paidAt, updatedAt, createdAt, orderNumber, columnar.ByID}[random.IntN(6)], Desc: random.IntN(2) == 0,
-			Offset: random.IntN(2) * random.IntN(months*each+50), Limit: random.IntN(150),
-		}
-		p := newParted(orders, parts)
-		for range random.IntN(months) {
-			if part := random.IntN(months); !p.opened[part] {
-				p.open(t, part)
-			}
-		}
-		before := p.which()
-		if diff := gocmp.Diff(all.Query(q), p.query(t, q)); diff != "" {
-			t.Fatalf("%+v, opened %v, then %v (-one view +parts):\n%s", q, before, p.which(), diff)
-		}
-	}
-}
-
 func TestSummaryIsExact(t *testing.T) {
 	v := columnar.NewView(orders)
-	empty := columnar.Summary{Times: make([]columnar.TimeRange, 3), Keywords: []columnar.ValueCounts{{Counted: true}}}
+	empty := columnar.Summary{Times: make([]columnar.TimeRange, 3)}
 	if diff := gocmp.Diff(empty, v.Summary()); diff != "" {
 		t.Errorf("of nothing (-want +got):\n%s", diff)
 	}
@@ -400,99 +339,13 @@ func TestSummaryIsExact(t *testing.T) {
 		orders.Build(number(4), 0).Keyword(status, "c").Time(createdAt, 99).Time(paidAt, 99).Time(updatedAt, 99).Document(1, 99),
 	})
 	v.Apply([]columnar.Document{orders.Tombstone(number(4), 0, 2, 100)})
-	want := columnar.Summary{Count: 3, Visible: columnar.Range{Min: 10, Max: 30}, Times: []columnar.TimeRange{
+	want := columnar.Summary{Count: 3, IDs: columnar.IDRange{First: number(1), Last: number(3)}, Visible: columnar.Range{Min: 10, Max: 30}, Times: []columnar.TimeRange{
 		{Range: columnar.Range{Min: -9, Max: 7}},
 		{Nulls: 3},
 		{Range: columnar.Range{Min: math.MinInt64, Max: math.MaxInt64}, Nulls: 1},
-	}, Keywords: []columnar.ValueCounts{{Counted: true, Values: []columnar.ValueCount{
-		{Value: "a", Count: 1, Nulls: []int{0, 1, 0}}, {Value: "b", Count: 2, Nulls: []int{0, 2, 1}},
-	}}}}
+	}}
 	if diff := gocmp.Diff(want, v.Summary()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// A column whose documents have sets of values, or more values than are worth it, is
-// not counted, and is answered by opening.
-func TestSummaryCountsFewSingleValues(t *testing.T) {
-	for _, row := range []struct {
-		name   string
-		values int
-		set    bool
-		want   bool
-	}{
-		{"as many as are counted", columnar.MaxCountedValues, false, true},
-		{"one more", columnar.MaxCountedValues + 1, false, false},
-		{"a set", 2, true, false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			v := columnar.NewView(orders)
-			for n := range row.values {
-				v.Apply([]columnar.Document{orders.Build(number(n), 0).Keyword(status, fmt.Sprint(n)).Document(1, 1)})
-			}
-			if row.set {
-				v.Apply([]columnar.Document{orders.Build(number(99), 0).Keyword(status, "0", "1").Document(1, 1)})
-			}
-			s := v.Summary()
-			if got := s.Keywords[0]; got.Counted != row.want || row.want && len(got.Values) != row.values {
-				t.Errorf("counted %v, %d values; want %v", got.Counted, len(got.Values), row.want)
-			}
-			open, _, _ := columnar.NewView(orders).Plan(columnar.Query{Filter: columnar.In(status, "0")}, []columnar.Summary{s})
-			if got := len(open) == 0; got != row.want {
-				t.Errorf("Plan opens %v, want a count without opening: %v", open, row.want)
-			}
-		})
-	}
-}
-
-func TestSummaryAnswersAsTheModelWhileItsViewIsRewritten(t *testing.T) {
-	random := rand.New(rand.NewPCG(11, 12))
-	v, m := columnar.NewView(everything), model{}
-	for round := range 6 {
-		batch := make([]record, 6000)
-		for i := range batch {
-			batch[i] = randomRecord(random, 9000, int64(round))
-		}
-		v.Apply(documents(batch))
-		m.apply(batch)
-		want := m.summary()
-		if diff := gocmp.Diff(want, v.Summary()); diff != "" {
-			t.Fatalf("round %d (-want +got):\n%s", round, diff)
-		}
-	}
-}
-
-func (m model) summary() columnar.Summary {
-	var visible, dates []int64
-	states := map[string]columnar.ValueCount{}
-	for _, r := range m {
-		if !r.deleted {
-			visible = append(visible, r.visible)
-			if at, ok := r.numbers[placed]; ok {
-				dates = append(dates, at)
-			}
-			of := r.keywords[state][0]
-			states[of] = columnar.ValueCount{Value: of, Count: states[of].Count + 1, Nulls: []int{0}}
-		}
-	}
-	counts := columnar.ValueCounts{Counted: true}
-	for _, of := range slices.Sorted(maps.Keys(states)) {
-		counts.Values = append(counts.Values, states[of])
-	}
-	return columnar.Summary{
-		Count: len(visible), Visible: columnar.Range{Min: slices.Min(visible), Max: slices.Max(visible)},
-		Times:    []columnar.TimeRange{{Range: columnar.Range{Min: slices.Min(dates), Max: slices.Max(dates)}, Nulls: len(visible) - len(dates)}},
-		Keywords: []columnar.ValueCounts{counts, {}}, // the sites come in sets
-	}
-}
-
-// The summary of a part that was made before a column was added says nothing of it,
-// so the part is opened.
-func TestSummaryOfAnOlderSchemaIsOpened(t *testing.T) {
-	old := columnar.Summary{Count: 3, Times: []columnar.TimeRange{{}, {}}}
-	v := columnar.NewView(orders)
-	if open, _, _ := v.Plan(columnar.Query{OrderBy: updatedAt, Limit: 20}, []columnar.Summary{old}); !slices.Equal(open, []int{0}) {
-		t.Errorf("Plan opens %v, want [0]", open)
 	}
 }
 
@@ -511,31 +364,4 @@ func TestTimeOfADocument(t *testing.T) {
 	}()
 	d.Time(status)
 	t.Error("Time(status) does not panic")
-}
-
-func BenchmarkPlan(b *testing.B) {
-	p := newParted(orders, monthsOfOrders(25, 2000))
-	p.open(b, 24)
-	parts, _ := p.closed()
-	newest := columnar.Query{OrderBy: createdAt, Desc: true, Limit: 20}
-	p.view.Query(newest)
-	for _, row := range []struct {
-		name  string
-		query columnar.Query
-	}{
-		{"Newest", newest},
-		{"DeepPage", columnar.Query{OrderBy: createdAt, Desc: true, Limit: 20, Offset: 1900}},
-		{"ThisMonth", columnar.Query{OrderBy: createdAt, Desc: true, Limit: 20, Filter: columnar.Within(createdAt, month(24), math.MaxInt64)}},
-		{"ThisMonthInAState", columnar.Query{OrderBy: createdAt, Desc: true, Limit: 20, Filter: columnar.All(columnar.In(status, "s1"), columnar.Within(createdAt, month(24), math.MaxInt64))}},
-		{"SinceLastYear", columnar.Query{OrderBy: createdAt, Desc: true, Limit: 20, Filter: columnar.Within(createdAt, month(12), math.MaxInt64)}},
-	} {
-		b.Run(row.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if open, _, _ := p.view.Plan(row.query, parts); len(open) > 0 {
-					b.Fatalf("opens %v", open)
-				}
-			}
-		})
-	}
 }

@@ -2,7 +2,6 @@ package columnar_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -11,21 +10,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
-
-func TestViewAnswersAsTheModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v, m := columnar.NewView(everything), model{}
-		for range rapid.IntRange(1, 4).Draw(t, "batches") {
-			batch := rapid.SliceOfN(genRecord(), 0, 25).Draw(t, "batch")
-			v.Apply(documents(batch))
-			m.apply(batch)
-			for range 3 {
-				q, c := genQuery(t)
-				checkQuery(t, v, m, q, c)
-			}
-		}
-	})
-}
 
 func documents(batch []record) []columnar.Document {
 	docs := []columnar.Document{}
@@ -73,48 +57,4 @@ func TestOrderOfApplyDoesNotMatter(t *testing.T) {
 			t.Fatalf("applied in another order (-once +again):\n%s", diff)
 		}
 	})
-}
-
-func TestMatchAgreesWithAView(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := genRecord().Draw(t, "record")
-		q, c := genQuery(t)
-		v := columnar.NewView(everything)
-		v.Apply([]columnar.Document{r.document()})
-		want := v.Query(columnar.Query{Filter: q.Filter, Search: q.Search}).Total == 1
-		if got := columnar.Match(everything, q, r.document()); got != want {
-			t.Fatalf("Match(%s, %+v) = %v, the view says %v", describe(q, c), r, got, want)
-		}
-	})
-}
-
-// Thousands of documents in many rounds of changes: row groups fill, are packed and
-// signed, wear out and are moved, and dictionaries shed what is unused.
-func TestLargeViewAnswersAsTheModelWhileItIsRewritten(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	const ids, rounds, batchSize = 9_000, 40, 700
-	random := rand.New(rand.NewPCG(1, 2))
-	v, m := columnar.NewView(everything), model{}
-	for round := range rounds {
-		size := batchSize
-		if round == 0 {
-			size = ids
-		}
-		batch := make([]record, size)
-		for i := range batch {
-			batch[i] = randomRecord(random, ids, int64(round))
-		}
-		v.Apply(documents(batch))
-		m.apply(batch)
-		for range 6 {
-			q, c := randomQuery(random, ids)
-			checkQuery(t, v, m, q, c)
-		}
-	}
-	want := m.query(columnar.Query{}, func(record) bool { return true }).Total
-	if got := v.Len(); got != want {
-		t.Errorf("Len() = %d, want %d", got, want)
-	}
 }

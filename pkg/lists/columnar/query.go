@@ -51,6 +51,15 @@ func (v *View) Query(q Query) Result {
 	return Result{Total: total, Hits: v.table.resolve(page)}
 }
 
+// Match says whether a view that held only doc would count it as a hit of q: its
+// Filter holds for the document and each token of Search occurs in it. A deleted
+// document is never one. It panics as View.Query does.
+func Match(s *Schema, q Query, doc Document) bool {
+	v := NewView(s)
+	v.Apply([]Document{doc})
+	return v.Query(Query{Filter: q.Filter, Search: q.Search}).Total == 1
+}
+
 // ask returns the rows of the page and how many hits there are. Its caller holds mu.
 func (v *View) ask(q *Query) (page []uint32, total int) {
 	v.checkOrder(q)
@@ -72,8 +81,8 @@ func (v *View) checkOrder(q *Query) {
 	}
 }
 
-// hits returns room for a bit for each ordinal, and what is to be put back to the
-// scratch pool afterwards.
+// hits returns room for a bit for each ordinal, and the scratch to put back to its
+// pool afterwards.
 func (v *View) hits() (scratch *Bits, hits Bits) {
 	scratch = v.scratch.Get().(*Bits) //nolint:forcetypeassert // the pool holds nothing else
 	n := len(v.table.groups) * rowWords

@@ -9,14 +9,13 @@ import (
 
 // RowGroup is up to MaxRowGroup documents in columns. Rows are only appended. A
 // document that changes or goes stays as a row that is not live until the row group
-// is rewritten. In a view, a full row group is packed and changes no more but for
+// is rewritten. In a view, a full row group is packed and then changes only in
 // the live rows and Visible.
 type RowGroup struct {
 	schema    *Schema
 	Live      RowSet
 	liveCount int
-	IDs       [][16]byte
-	Subs      []uint8 // nil while all are 0
+	Keys      []Key
 	Revision  Ints
 	Visible   Ints
 	Columns   []ColumnData // by Col
@@ -66,16 +65,7 @@ func emptyText() (text [NumColumnGroups]TextRows) {
 }
 
 // Rows counts the rows, live or not.
-func (g *RowGroup) Rows() int { return len(g.IDs) }
-
-// Key returns the key of a row.
-func (g *RowGroup) Key(row int) Key {
-	k := Key{ID: g.IDs[row]}
-	if g.Subs != nil {
-		k.Sub = g.Subs[row]
-	}
-	return k
-}
+func (g *RowGroup) Rows() int { return len(g.Keys) }
 
 // Deleted returns the rows that are not live, or nil.
 func (g *RowGroup) Deleted() *RowSet {
@@ -87,35 +77,22 @@ func (g *RowGroup) Deleted() *RowSet {
 	return deleted
 }
 
-func (g *RowGroup) appendKey(k Key, revision, visible int64) {
-	row := len(g.IDs)
-	g.IDs = append(g.IDs, k.ID)
-	if k.Sub != 0 && g.Subs == nil {
-		g.Subs = make([]uint8, row, MaxRowGroup)
-	}
-	if g.Subs != nil {
-		g.Subs = append(g.Subs, k.Sub)
-	}
-	g.Revision.append(revision)
-	g.Visible.append(visible)
-	g.Live.add(row)
-	g.liveCount++
-}
-
-// Append adds a document. A deleted one is a row that is not live and has no value.
+// Append adds a document. A deleted one is a row that is not live, and null everywhere.
 func (g *RowGroup) Append(d *Document, dictionaries []*Dictionary) {
-	if d.Deleted {
-		g.appendDeleted(d.key(), d.Revision, d.Visible)
-		return
+	row := g.Rows()
+	g.Keys = append(g.Keys, d.key())
+	g.Revision.append(d.Revision)
+	g.Visible.append(d.Visible)
+	if !d.Deleted {
+		g.Live.add(row)
+		g.liveCount++
 	}
-	row := len(g.IDs)
-	g.appendKey(d.key(), d.Revision, d.Visible)
 	g.split(d)
 	for i, declared := range g.schema.columns {
 		col, cell := &g.Columns[i+1], g.cells[i+1]
 		switch declared.Type {
 		case Keyword:
-			col.Values.append(dictionaries[i+1].code(&cell))
+			col.Values.append(dictionaries[i+1].code(cell.list))
 		case Bool:
 			col.appendBool(row, cell.col != 0, cell.kind == kindTrue)
 		case Number, Time:
@@ -142,46 +119,9 @@ func (g *RowGroup) split(d *Document) {
 	}
 	clear(g.cells)
 	for c := range d.cells() {
-		if int(c.col) < len(g.cells) {
+		if int(c.col) < len(g.cells) && !d.Deleted {
 			g.cells[c.col] = c
 		}
-	}
-}
-
-func (g *RowGroup) appendDeleted(k Key, revision, visible int64) {
-	g.appendKey(k, revision, visible)
-	g.markDead(g.Rows() - 1)
-	for i := range g.Columns {
-		g.Columns[i].Values.appendNull()
-	}
-	for _, group := range g.schema.textGroups {
-		g.Text[group].close()
-	}
-}
-
-// AppendRow adds a row of another row group, visible from another moment. Codes
-// stay as they are.
-func (g *RowGroup) AppendRow(from *RowGroup, row int, visible int64) {
-	if !from.Live.Has(row) {
-		g.appendDeleted(from.Key(row), from.Revision.At(row), visible)
-		return
-	}
-	to := len(g.IDs)
-	g.appendKey(from.Key(row), from.Revision.At(row), visible)
-	for i, declared := range g.schema.columns {
-		col, old := &g.Columns[i+1], &from.Columns[i+1]
-		set := !old.Null.Has(row)
-		switch {
-		case declared.Type == Bool:
-			col.appendBool(to, set, old.True.Has(row))
-		case declared.hasValues():
-			col.appendNumber(to, set, old.Values.At(row))
-		}
-	}
-	for _, group := range g.schema.textGroups {
-		t := &g.Text[group]
-		t.Data = append(t.Data, from.Text[group].Row(row)...)
-		t.close()
 	}
 }
 
@@ -208,7 +148,7 @@ func (c *ColumnData) appendNumber(row int, set bool, v int64) {
 
 // pack makes a full row group smaller and faster to compare.
 func (g *RowGroup) pack() {
-	g.IDs, g.cells = slices.Clip(slices.Clone(g.IDs)), nil
+	g.Keys, g.cells = slices.Clip(slices.Clone(g.Keys)), nil
 	g.Revision.pack()
 	g.Visible.pack()
 	for i, declared := range g.schema.columns {
@@ -291,17 +231,26 @@ func (g *RowGroup) keepText(col Col, values []string, rows *RowSet) {
 }
 
 // mustHave panics when there are rows and the text groups they need are not all
-// loaded: Needs tells the caller beforehand.
+// loaded: the caller asks Needs beforehand.
 func (g *RowGroup) mustHave(groups ColumnGroupSet, rows *RowSet) {
 	if missing := g.missing & groups; missing != 0 && !rows.Empty() {
 		panic(fmt.Sprintf("index: Query: a row group of schema %s lacks its %s", g.schema.name, missing.First()))
 	}
 }
 
-// Document returns the document of a row; text that is not loaded is left out. The
-// values of each dictionary are sorted.
+// replaceCodes replaces the code of every row of a Keyword, live or not. The column is
+// not packed then.
+func (g *RowGroup) replaceCodes(col int, become func(code int64) int64) {
+	codes := newInts()
+	for row := range g.Rows() {
+		codes.append(become(g.Columns[col].Values.At(row)))
+	}
+	g.Columns[col].Values = codes
+}
+
+// Document returns the document of a row; text that is not loaded is left out.
 func (g *RowGroup) Document(row int, dictionaries []*Dictionary) Document {
-	k := g.Key(row)
+	k := g.Keys[row]
 	d := Document{
 		ID: k.ID, Sub: k.Sub, Revision: g.Revision.At(row), Visible: g.Visible.At(row),
 		Deleted: !g.Live.Has(row), schema: g.schema,
@@ -309,13 +258,14 @@ func (g *RowGroup) Document(row int, dictionaries []*Dictionary) Document {
 	if d.Deleted {
 		return d
 	}
-	values := make([]byte, 0, 128)
+	var room [256]byte
+	values := room[:0]
 	for i, declared := range g.schema.columns {
 		col := Col(i + 1)
 		column := &g.Columns[col]
 		switch null := column.Null.Has(row); {
 		case declared.Type == Keyword:
-			values = appendStrings(values, col, dictionaries[col].values(column.Values.At(row)))
+			values = appendList(values, col, dictionaries[col].Value(column.Values.At(row)))
 		case declared.Type == Text:
 			p := g.schema.place[col]
 			values = appendStrings(values, col, textValues(g.Text[p.group].Row(row), p.rank))
@@ -329,7 +279,7 @@ func (g *RowGroup) Document(row int, dictionaries []*Dictionary) Document {
 		}
 	}
 	if len(values) > 0 {
-		d.values = slices.Clip(values)
+		d.values = bytes.Clone(values)
 	}
 	return d
 }
@@ -345,7 +295,7 @@ func textValues(row []byte, rank uint8) [][]byte {
 }
 
 func (g *RowGroup) bytes() int {
-	n := 16*cap(g.IDs) + cap(g.Subs) + g.Revision.bytes() + g.Visible.bytes()
+	n := 17*cap(g.Keys) + g.Revision.bytes() + g.Visible.bytes()
 	for i := range g.Columns {
 		col := &g.Columns[i]
 		n += 96 + col.Values.bytes() + col.Null.bytes() + col.True.bytes()

@@ -16,7 +16,8 @@ const (
 )
 
 // RowSet is a set of rows of one row group. Has, and the argument of And, Or and
-// Without, may be nil: that is the empty set.
+// Without, may be nil: that is the empty set. For so few rows, a roaring bitmap takes 5
+// times as long to cut with another, or more.
 type RowSet [rowWords]uint64
 
 // AllRows returns the first n rows.
@@ -58,6 +59,15 @@ func (s *RowSet) Empty() bool {
 		}
 	}
 	return true
+}
+
+// keep keeps the rows for which holds is true.
+func (s *RowSet) keep(holds func(row int) bool) {
+	for row := range s.all() {
+		if !holds(row) {
+			s.drop(row)
+		}
+	}
 }
 
 // And keeps the rows that are in o too.

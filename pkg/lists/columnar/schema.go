@@ -112,8 +112,7 @@ func (c Column) check() error {
 	return nil
 }
 
-// arrangeText decides where rows keep each Text. What is read most comes first,
-// because a column is found by passing over those before it.
+// arrangeText decides where rows keep each Text.
 func (s *Schema) arrangeText() {
 	for i, c := range s.columns {
 		if c.Type != Text {
@@ -129,21 +128,10 @@ func (s *Schema) arrangeText() {
 		if len(cols) > 0 {
 			s.textGroups = append(s.textGroups, ColumnGroup(g))
 		}
-		slices.SortStableFunc(cols, func(a, b Col) int { return s.Column(a).weight() - s.Column(b).weight() })
 		for rank, col := range cols {
 			s.place[col] = textPlace{ColumnGroup(g), uint8(rank)}
 		}
 	}
-}
-
-func (c Column) weight() int {
-	switch {
-	case c.Sort:
-		return 0
-	case c.Match:
-		return 1
-	}
-	return 2
 }
 
 // First is the schema as it was with its first n columns.
@@ -180,16 +168,11 @@ func (s *Schema) find(name string) Col {
 // Column returns the declaration of a column.
 func (s *Schema) Column(c Col) Column { return s.columns[c-1] }
 
-// HasKeywords says whether a column is a Keyword.
-func (s *Schema) HasKeywords() bool {
-	return slices.ContainsFunc(s.columns, func(c Column) bool { return c.Type == Keyword })
-}
-
 // TextGroups returns the groups of Text columns that the schema has.
 func (s *Schema) TextGroups() []ColumnGroup { return s.textGroups }
 
-// TextColumns returns the Text columns of a group in the order in which rows keep
-// them: those with Sort first, then those with Match, each as declared.
+// TextColumns returns the Text columns of a group as declared, which is the order in
+// which rows keep them.
 func (s *Schema) TextColumns(g ColumnGroup) []Col { return s.text[g] }
 
 // want panics unless c is a column for which ok holds; to use it for something

@@ -54,9 +54,11 @@ func (h *searchCache) narrow(s *search, t *TextRows, closed bool, rows *RowSet) 
 			s.unread = append(s.unread, token)
 		}
 	}
-	s.unread = slices.DeleteFunc(s.unread, func(token []byte) bool { return h.find(t, index, token, rows) })
-	if len(s.unread) > 0 {
-		t.narrow(s.unread, rows)
+	if index != nil {
+		s.unread = slices.DeleteFunc(s.unread, func(token []byte) bool { return h.find(t, index, token, rows) })
+	}
+	for _, token := range s.unread {
+		t.narrow(token, rows)
 	}
 }
 
@@ -68,24 +70,16 @@ func (h *searchCache) find(t *TextRows, index *bigramIndex, token []byte, rows *
 	if n <= minIndexedRows {
 		return false
 	}
-	found := *AllRows(len(t.Starts) - 1)
-	if index != nil {
-		index.narrow(token, &found)
-	}
-	switch of := found.Count(); {
-	case 4*of > len(t.Starts):
-		if 4*n <= len(t.Starts) {
-			return false
-		}
-		found = t.sweep(token)
-	case 2*n < of:
+	found := AllRows(len(t.Starts) - 1)
+	if index.narrow(token, found); 2*n < found.Count() {
 		return false
-	default:
-		t.narrow([][]byte{token}, &found)
 	}
-	if rows.And(&found); index != nil {
-		h.cacheToken(token, &found)
-	}
+	t.narrow(token, found)
+	rows.And(found)
+	// It replaces the oldest token. Of concurrent searches the last one counts.
+	old := h.tokens()
+	recent := slices.Concat(old[max(0, len(old)+1-maxCachedTokens):], []cachedToken{{string(token), found}})
+	h.recent.Store(&recent)
 	return true
 }
 
@@ -104,14 +98,6 @@ func (h *searchCache) tokens() []cachedToken {
 		return *recent
 	}
 	return nil
-}
-
-// cacheToken replaces the oldest token. Of concurrent searches the last one counts.
-func (h *searchCache) cacheToken(token []byte, rows *RowSet) {
-	old := h.tokens()
-	kept := *rows
-	recent := slices.Concat(old[max(0, len(old)+1-maxCachedTokens):], []cachedToken{{string(token), &kept}})
-	h.recent.Store(&recent)
 }
 
 // indexFor returns the row group's index, or nil while it has none and there are too

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -95,12 +94,19 @@ func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
 						}
 					}
 				}
-				if open.bytes() != 0 || n > minIndexedRows && closed.bytes() == 0 {
+				if open.bytes() != 0 || n > 2*minIndexedRows && closed.bytes() == 0 {
 					t.Errorf("an open row group caches %d bytes, a closed one %d", open.bytes(), closed.bytes())
 				}
 			})
 		}
 	}
+}
+
+func randomRows(random *rand.Rand, count, of int) (rows RowSet) {
+	for range count {
+		rows.add(random.IntN(of))
+	}
+	return rows
 }
 
 func contains(values []string, tokens [][]byte) bool {
@@ -109,51 +115,11 @@ func contains(values []string, tokens [][]byte) bool {
 	})
 }
 
-func (s *RowSet) keep(holds func(row int) bool) {
-	for row := range MaxRowGroup {
-		if s.Has(row) && !holds(row) {
-			s.drop(row)
-		}
-	}
-}
-
-func randomRows(random *rand.Rand, count, of int) (rows RowSet) {
-	for _, row := range random.Perm(of)[:count] {
-		rows.add(row)
-	}
-	return rows
-}
-
-func TestDeltaListsHaveTheirRows(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 10))
-	for i, rows := range [][]int{{}, {0}, {253}, {254}, {255}, {508}, {MaxRowGroup - 1}, {0, MaxRowGroup - 1}, {1, 255, 509, 510}} {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			var want, got RowSet
-			for _, row := range rows {
-				want.add(row)
-			}
-			deltas := appendDeltas(nil, &want)
-			readDeltas(append(deltas, 7), &got)
-			if got != want {
-				t.Errorf("%v as %v: %d rows, want %d", rows, deltas, got.Count(), want.Count())
-			}
-		})
-	}
-	for n := range 300 {
-		want, got := randomRows(random, n, MaxRowGroup), RowSet{}
-		readDeltas(appendDeltas(nil, &want), &got)
-		if got != want {
-			t.Errorf("%d rows: got %d", n, got.Count())
-		}
-	}
-}
-
-// A schema without searched text has row groups without any.
 func TestSearchWithoutSearchedTextFindsNothing(t *testing.T) {
 	texts := newTexts()
 	for _, n := range []int{1, minIndexedRows + 1} {
 		for _, tokens := range [][][]byte{{[]byte("a")}, {[]byte("ab"), []byte("abc")}} {
-			rows := randomRows(rand.New(rand.NewPCG(1, 1)), n, n)
+			rows := *AllRows(n)
 			if new(searchCache).narrow(&search{tokens: tokens}, &texts, true, &rows); !rows.Empty() {
 				t.Errorf("%q in %d rows: found %d", tokens, n, rows.Count())
 			}
@@ -165,44 +131,9 @@ func TestSearchWithoutSearchedTextFindsNothing(t *testing.T) {
 func TestPackedRowGroupForgetsItsSearches(t *testing.T) {
 	texts := textsOf(make([][]string, 100))
 	var h searchCache
-	rows := randomRows(rand.New(rand.NewPCG(1, 1)), 100, 100)
+	rows := *AllRows(100)
 	h.narrow(&search{tokens: [][]byte{[]byte("abc")}}, &texts, true, &rows)
 	if h.forget(); h.bytes() != 0 {
 		t.Errorf("remembers %d bytes", h.bytes())
-	}
-}
-
-func BenchmarkSign(b *testing.B) {
-	random := rand.New(rand.NewPCG(7, 8))
-	for _, corpus := range corpora(random) {
-		values := make([][]string, MaxRowGroup)
-		for i := range values {
-			values[i] = corpus.row(i)
-		}
-		texts, indexer := textsOf(values), new(bigramIndexer)
-		b.Run(corpus.name, func(b *testing.B) {
-			b.ReportAllocs()
-			var s *bigramIndex
-			for b.Loop() {
-				s = indexer.build(&texts)
-			}
-			b.ReportMetric(float64(len(texts.Data))/MaxRowGroup, "textB/row")
-			b.ReportMetric(float64(s.bytes())/MaxRowGroup, "B/row")
-			b.ReportMetric(float64(len(s.bigrams)), "pairs")
-		})
-	}
-}
-
-// ForgetSearches empties the caches of row groups.
-// With onlyTokens, the bigram indexes stay.
-func ForgetSearches(v *View, onlyTokens bool) {
-	for _, c := range v.table.groups {
-		if c == nil {
-			continue
-		}
-		index := c.cache.index.Load()
-		if c.cache.forget(); onlyTokens {
-			c.cache.index.Store(index)
-		}
 	}
 }

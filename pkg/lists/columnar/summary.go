@@ -1,16 +1,23 @@
 package columnar
 
-import "math"
+import (
+	"bytes"
+	"math"
+	"slices"
+)
 
-// Summary describes documents that are not in a view: how many there are, the bounds
-// of their times, and how many have each value of a Keyword. The bounds are exact:
-// some document is on each of them.
+// Summary describes documents that are not in a view: how many there are, and the
+// bounds of their ids and times. The bounds are exact: some document is on each of
+// them.
 type Summary struct {
-	Count    int
-	Visible  Range         // of Document.Visible; zero when Count is 0
-	Times    []TimeRange   // every Time column of the schema, in its order
-	Keywords []ValueCounts // every Keyword column of the schema, in its order; nil when not known
+	Count   int
+	IDs     IDRange     // zero when Count is 0
+	Visible Range       // of Document.Visible; zero when Count is 0
+	Times   []TimeRange // every Time column of the schema, in its order
 }
+
+// IDRange is bounds of ids, both included.
+type IDRange struct{ First, Last [16]byte }
 
 // Range is bounds in milliseconds since 1970 UTC, both included.
 type Range struct{ Min, Max int64 }
@@ -35,8 +42,15 @@ func (v *View) Summary() Summary {
 			s.Times = append(s.Times, TimeRange{Range: r, Nulls: t.live - n})
 		}
 	}
-	s.Keywords = t.counts()
+	if ids := t.ids(); len(ids) > 0 {
+		s.IDs = IDRange{t.key(ids[0]).ID, t.key(ids[len(ids)-1]).ID}
+	}
 	return s
+}
+
+// Equal reports whether summaries say the same.
+func (s Summary) Equal(other Summary) bool {
+	return s.Count == other.Count && s.IDs == other.IDs && s.Visible == other.Visible && slices.Equal(s.Times, other.Times)
 }
 
 // bounds returns the least and the greatest number of a column in live rows, and how
@@ -75,7 +89,7 @@ type coverage uint8
 
 const (
 	coversNone coverage = iota
-	coversSome          // or none, or all: the summary does not tell
+	coversSome          // or none, or all: the summary does not say
 	coversAll
 )
 
@@ -102,14 +116,12 @@ func (s *Summary) coverage(schema *Schema, f *Filter) coverage {
 		if schema.Column(f.col).Type == Time {
 			return s.timeCoverage(schema.timeRank(f.col), f)
 		}
-		return s.valueCoverage(schema, f)
 	case opIn:
 		if len(f.values) == 0 {
 			return coversNone
 		}
-		return s.valueCoverage(schema, f)
 	case opIDs:
-		if len(f.ids) == 0 {
+		if !slices.ContainsFunc(f.ids, s.IDs.has) {
 			return coversNone
 		}
 	case opIs:
@@ -117,14 +129,8 @@ func (s *Summary) coverage(schema *Schema, f *Filter) coverage {
 	return coversSome
 }
 
-func (s *Summary) valueCoverage(schema *Schema, f *Filter) coverage {
-	switch m, ok := s.matchesValues(schema, f, -1); {
-	case ok && m.count == 0:
-		return coversNone
-	case ok && m.count == s.Count:
-		return coversAll
-	}
-	return coversSome
+func (r IDRange) has(id [16]byte) bool {
+	return bytes.Compare(r.First[:], id[:]) <= 0 && bytes.Compare(id[:], r.Last[:]) <= 0
 }
 
 func (s *Summary) timeCoverage(rank int, f *Filter) coverage {
@@ -164,5 +170,3 @@ func (s *Schema) timeRank(col Col) int {
 	}
 	return n
 }
-
-func (s *Schema) timeCount() int { return s.timeRank(Col(len(s.columns) + 1)) }

@@ -17,7 +17,6 @@ type table struct {
 	live         int
 	dictionaries []*Dictionary // by Col, nil unless a Keyword
 	tombstones   map[Key]int64 // revisions of deleted documents
-	loads        int           // loads under way: they have codes of the dictionaries
 
 	building  sync.Mutex                 // held while a query adds an ordering
 	orderings []atomic.Pointer[ordering] // by Col; that of ByID is always there
@@ -68,56 +67,69 @@ func (t *table) lookup(from, left int, k Key) (int, bool) {
 	return at, at < len(ids) && t.key(ids[at]) == k
 }
 
+// version is what decides which of two documents of one key counts.
+type version struct {
+	key               Key
+	revision, visible int64
+	deleted           bool
+}
+
 // apply takes documents of distinct keys in the order of their keys.
 func (t *table) apply(docs []*Document) {
 	var swaps []swap
 	newer := docs[:0]
 	from, found := 0, false
 	for i, d := range docs {
-		old := uint32(nowhere)
-		if from, found = t.lookup(from, len(docs)-i, d.key()); found {
-			if old = t.ids()[from]; !t.supersedes(d, old) {
-				continue
-			}
-		} else if revision, deleted := t.tombstones[d.key()]; deleted && d.Revision <= revision {
-			continue
+		from, found = t.lookup(from, len(docs)-i, d.key())
+		if old, counts := t.superseded(d.version(), from, found); counts {
+			swaps = append(swaps, swap{old, nowhere})
+			newer = append(newer, d)
 		}
-		swaps = append(swaps, swap{old, nowhere})
-		newer = append(newer, d)
 	}
 	for i, d := range newer {
-		swaps[i].new = t.replace(swaps[i].old, d)
+		if t.enter(d.version(), swaps[i].old); !d.Deleted {
+			swaps[i].new = t.append(d)
+		}
 	}
 	t.reorder(swaps)
 	t.rewrite()
 	t.rewriteDictionaries()
 }
 
-// supersedes says whether a document takes the place of a live row. Where it only
-// repeats the row's revision, the later of the two moments stays.
-func (t *table) supersedes(d *Document, o uint32) bool {
-	g, row := t.at(o)
-	revision := g.Revision.At(row)
-	if d.Revision == revision && !d.Deleted && d.Visible > g.Visible.At(row) {
-		g.Visible.set(row, d.Visible)
+// superseded says whether a version counts, and which row, if any, it takes the place
+// of. Its key was looked up.
+func (t *table) superseded(v version, at int, found bool) (old uint32, counts bool) {
+	if !found {
+		revision, deleted := t.tombstones[v.key]
+		return nowhere, !deleted || v.revision > revision
 	}
-	return d.Revision > revision || d.Revision == revision && d.Deleted
+	old = t.ids()[at]
+	g, row := t.at(old)
+	revision := g.Revision.At(row)
+	if v.revision == revision && !v.deleted && v.visible > g.Visible.At(row) {
+		g.Visible.set(row, g.Rows(), v.visible) // The later of the two moments stays.
+	}
+	return old, v.revision > revision || v.revision == revision && v.deleted
 }
 
-// replace marks the old row, if any, as dead and appends a document. It returns the
-// new row, or nowhere for a deleted document, which leaves a tombstone.
-func (t *table) replace(old uint32, d *Document) uint32 {
+// enter marks the old row, if any, as dead and counts the version in its place. A
+// deleted one leaves a tombstone.
+func (t *table) enter(v version, old uint32) {
 	if old != nowhere {
 		g, row := t.at(old)
 		g.markDead(row)
 		t.live--
 	}
-	if d.Deleted {
-		t.tombstones[d.key()] = d.Revision
-		return nowhere
+	if v.deleted {
+		t.tombstones[v.key] = v.revision
+		return
 	}
-	delete(t.tombstones, d.key())
+	delete(t.tombstones, v.key)
 	t.live++
+}
+
+// append appends a document and returns its row.
+func (t *table) append(d *Document) uint32 {
 	g := t.openGroup()
 	g.Append(d, t.dictionaries)
 	return ordinal(t.tail, g.Rows()-1)
@@ -147,14 +159,14 @@ func (t *table) addGroup(g *RowGroup) (number int) {
 	return len(t.groups) - 1
 }
 
-// reorder updates the orderings. One to which most of the documents are new is
-// cheaper to make again when a query asks for it.
+// reorder updates the orderings. One to which most of the documents are new, or by text
+// that some rows lack, is made again when a query asks for it.
 func (t *table) reorder(swaps []swap) {
 	for col := range t.orderings {
 		o := t.orderings[col].Load()
 		switch {
 		case o == nil:
-		case Col(col) != ByID && 2*len(swaps) > t.live:
+		case Col(col) != ByID && (2*len(swaps) > t.live || !t.hasText(Col(col))):
 			t.orderings[col].Store(nil)
 		default:
 			t.change(o, swaps)
@@ -199,21 +211,15 @@ func (t *table) rewrite() {
 	if len(from) == 0 {
 		return
 	}
-	moved := make([]*[MaxRowGroup]uint32, len(t.groups))
+	var swaps []swap
 	for _, number := range from {
-		moved[number] = t.copyRows(t.groups[number])
-	}
-	for col := range t.orderings {
-		if o := t.orderings[col].Load(); o != nil {
-			for _, set := range o.sets {
-				for i, o := range set {
-					if number := int(o >> rowShift); number < len(moved) && moved[number] != nil {
-						set[i] = moved[number][o&rowMask]
-					}
-				}
-			}
+		g := t.groups[number]
+		for row := range g.Live.all() {
+			d := g.Document(row, t.dictionaries)
+			swaps = append(swaps, swap{ordinal(number, row), t.append(&d)})
 		}
 	}
+	t.reorder(swaps)
 	for _, number := range from {
 		// A batch may still point to the row group: free its memory.
 		*t.groups[number] = RowGroup{schema: t.schema}
@@ -222,53 +228,25 @@ func (t *table) rewrite() {
 	t.free = append(t.free, from...)
 }
 
-// copyRows copies the live rows of a row group to the tail and returns where to.
-func (t *table) copyRows(g *RowGroup) *[MaxRowGroup]uint32 {
-	to := new([MaxRowGroup]uint32)
-	for row := range g.Live.all() {
-		tail := t.openGroup()
-		to[row] = ordinal(t.tail, tail.Rows())
-		tail.AppendRow(g, row, g.Visible.At(row))
-	}
-	return to
-}
-
 // rewriteDictionaries drops the values of Keyword columns that no row has, once
 // more than half of them may be such.
 func (t *table) rewriteDictionaries() {
-	if t.loads > 0 {
-		return
-	}
 	for col, d := range t.dictionaries {
 		if d == nil || !d.needsRewrite() {
 			continue
 		}
-		used := NewBits(d.Span())
-		t.replaceCodes(col, func(code int64) int64 {
-			used.Add(int(code))
-			return code
-		})
-		if smaller, codes := d.without(used); smaller != nil {
-			t.replaceCodes(col, func(code int64) int64 { return codes[code] })
-			t.dictionaries[col] = smaller
+		smaller := newDictionary()
+		become := d.into(smaller)
+		for number, g := range t.groups {
+			if g == nil {
+				continue
+			}
+			if g.replaceCodes(col, become); number != t.tail {
+				g.Columns[col].Values.pack()
+			}
 		}
-	}
-}
-
-// replaceCodes replaces the code of every row, live or not.
-func (t *table) replaceCodes(col int, f func(int64) int64) {
-	for number, g := range t.groups {
-		if g == nil {
-			continue
-		}
-		codes := newInts()
-		for row := range g.Rows() {
-			codes.append(f(g.Columns[col].Values.At(row)))
-		}
-		if number != t.tail {
-			codes.pack()
-		}
-		g.Columns[col].Values = codes
+		smaller.checked = len(smaller.Ends)
+		t.dictionaries[col] = smaller
 	}
 }
 

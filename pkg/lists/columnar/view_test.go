@@ -3,7 +3,6 @@ package columnar_test
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -183,67 +182,6 @@ func TestWalkByIDNeverPartsDocumentsOfOneID(t *testing.T) {
 	}
 }
 
-// Each Apply moves every document from one state to another; a query that saw a
-// part of it would count some in both or in neither.
-func TestQueriesBesideApplySeeOneState(t *testing.T) {
-	const docs, rounds = 300, 60
-	v := columnar.NewView(everything)
-	all := func(revision int64) []columnar.Document {
-		batch := make([]columnar.Document, docs)
-		for i := range batch {
-			batch[i] = everything.Build(number(i), 0).Keyword(state, fmt.Sprint(revision)).Number(price, revision).
-				Text(name, fmt.Sprintf("name %d", (revision*7+int64(i))%docs)).Document(revision, revision)
-		}
-		return batch
-	}
-	v.Apply(all(0))
-	done := make(chan struct{})
-	var readers sync.WaitGroup
-	for range 3 {
-		readers.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				if err := oneState(v, docs); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	for revision := range int64(rounds) {
-		v.Apply(all(revision + 1))
-	}
-	close(done)
-	readers.Wait()
-}
-
-func oneState(v *columnar.View, docs int) error {
-	for _, q := range []columnar.Query{
-		{OrderBy: price, Limit: docs},
-		{OrderBy: name, Limit: docs, Desc: true, Search: []string{"name"}},
-		{Limit: docs, Filter: columnar.Not(columnar.Null(state))},
-		{AfterID: &[16]byte{}, Limit: docs - 1},
-	} {
-		r := v.Query(q)
-		for _, h := range r.Hits {
-			if h.Revision != r.Hits[0].Revision {
-				return fmt.Errorf("%+v: revisions %d and %d on one page", q, r.Hits[0].Revision, h.Revision)
-			}
-		}
-		if r.Total != docs || q.AfterID == nil && len(r.Hits) != docs {
-			return fmt.Errorf("%+v: %d hits of %d, want %d", q, len(r.Hits), r.Total, docs)
-		}
-	}
-	if v.Len() != docs || v.Bytes() <= 0 {
-		return fmt.Errorf("%d documents in %d bytes", v.Len(), v.Bytes())
-	}
-	return nil
-}
-
 // The first searches of a view make its bigram indexes, all at once.
 func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
 	const docs = 3*4096 + 100
@@ -273,21 +211,6 @@ func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
 		}
 	}
 	readers.Wait()
-}
-
-func TestBytesIsCloseToTheHeapAndWithinBounds(t *testing.T) {
-	const size = 40_000
-	before := heap()
-	v := newProductView(size)
-	took, estimate := heap()-before, v.Bytes()
-	if ratio := float64(estimate) / float64(took); ratio < 0.9 || ratio > 1.1 {
-		t.Errorf("Bytes() = %d, the heap grew by %d", estimate, took)
-	}
-	// 40 MB for 100,000 products.
-	if estimate > 400*size {
-		t.Errorf("%d products take %d bytes, %d each, want at most 400", size, estimate, estimate/size)
-	}
-	runtime.KeepAlive(v)
 }
 
 func TestSmallViewsAreSmall(t *testing.T) {

@@ -1,29 +1,23 @@
 package segment
 
 import (
-	"encoding/binary"
-
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
-// Parts is a group taken apart, as doc.go names them; Counts are those of a
-// core.
+// Parts is a group taken apart, as doc.go names them.
 type Parts struct {
 	ID     [16]byte
-	Counts [2]uint64
+	Counts [2]uint32
 	Frames [][]byte // without compression
 }
 
 // TakeApart is the reverse of Assemble, for groups that were encoded here.
 func TakeApart(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (Parts, error) {
-	r, id, err := openGroup(s, g, data)
+	r, h, err := openGroup(s, g, data)
 	if err != nil {
 		return Parts{}, err
 	}
-	p := Parts{ID: id}
-	if g == columnar.Core {
-		p.Counts = [2]uint64{r.Uvarint(), r.Uvarint()}
-	}
+	p := Parts{ID: h.id, Counts: [2]uint32{h.rows, h.tombstones}}
 	for len(r.Data) > 0 && !r.Bad {
 		p.Frames = append(p.Frames, append([]byte{}, r.frame(nil, MaxGroup)...))
 	}
@@ -35,11 +29,7 @@ func TakeApart(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (Parts, 
 
 // Assemble makes a group with a right checksum of any parts.
 func Assemble(s *columnar.Schema, g columnar.ColumnGroup, p Parts) []byte {
-	data := appendHead(nil, s, g, p.ID)
-	if g == columnar.Core {
-		data = binary.AppendUvarint(data, p.Counts[0])
-		data = binary.AppendUvarint(data, p.Counts[1])
-	}
+	data := head{p.ID, p.Counts[0], p.Counts[1]}.append(nil, s, g)
 	for _, raw := range p.Frames {
 		data = appendFrame(data, raw)
 	}

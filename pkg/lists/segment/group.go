@@ -15,20 +15,26 @@ import (
 
 const (
 	magic   = "cseg"
-	version = 1
+	version = 2
 )
 
 // id ties the groups of a segment together: it is a hash of all that they hold.
 type id [16]byte
 
-// appendHead writes the start of every group.
-func appendHead(dst []byte, s *columnar.Schema, g columnar.ColumnGroup, id id) []byte {
+// head is the start of every group.
+type head struct {
+	id               id
+	rows, tombstones uint32
+}
+
+func (h head) append(dst []byte, s *columnar.Schema, g columnar.ColumnGroup) []byte {
 	dst = append(dst, magic...)
 	dst = append(dst, version, byte(g))
-	dst = append(dst, id[:]...)
-	dst = appendString(dst, s.Name())
-	sum := columnsSum(s)
-	return append(dst, sum[:]...)
+	dst = append(dst, h.id[:]...)
+	sum := schemaSum(s)
+	dst = append(dst, sum[:]...)
+	dst = binary.LittleEndian.AppendUint32(dst, h.rows)
+	return binary.LittleEndian.AppendUint32(dst, h.tombstones)
 }
 
 // appendSum writes the end of every group.
@@ -36,64 +42,55 @@ func appendSum(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, che
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// columnsSum hashes the names, types and flags of the columns.
-func columnsSum(s *columnar.Schema) [8]byte {
-	var b []byte
-	for _, c := range s.Columns() {
-		b = append(appendString(b, c.Name), byte(c.Type))
-		for _, flag := range []bool{c.Sort, c.Search, c.Match, c.Fold} {
-			b = append(b, 0)
-			if flag {
-				b[len(b)-1] = 1
-			}
-		}
-	}
-	sum := sha256.Sum256(b)
+// schemaSum hashes the name of the schema, and the names, types and flags of its
+// columns.
+func schemaSum(s *columnar.Schema) [8]byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %+v", s.Name(), s.Columns()))
 	return [8]byte(sum[:])
-}
-
-func appendString[S string | []byte](dst []byte, v S) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
 }
 
 // openGroup checks the checksum and the head of a group and returns a reader of the
 // rest.
-func openGroup(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (*reader, id, error) {
-	var of id
-	fail := func(err error, what string, args ...any) (*reader, id, error) {
-		return nil, id{}, fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
-	}
+func openGroup(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (*reader, head, error) {
 	if len(data) < len(magic)+1 || string(data[:len(magic)]) != magic {
-		return fail(columnar.ErrFormat, "not a segment")
+		return nil, head{}, fmt.Errorf("not a segment: %w", columnar.ErrFormat)
 	}
 	body := data[:max(len(data)-crc32.Size, 0)]
 	if len(data) < crc32.Size || checksum(body) != binary.LittleEndian.Uint32(data[len(body):]) {
-		return fail(columnar.ErrFormat, "checksum differs")
+		return nil, head{}, fmt.Errorf("checksum differs: %w", columnar.ErrFormat)
 	}
-	if v := data[len(magic)]; v != version {
-		return fail(columnar.OtherFormat(int(v), version), "format %d, this program knows %d", v, version)
+	switch v := data[len(magic)]; {
+	case v > version:
+		return nil, head{}, fmt.Errorf("format %d, this program knows %d: %w", v, version, columnar.ErrNewer)
+	case v < version:
+		return nil, head{}, fmt.Errorf("format %d, this program knows %d: %w", v, version, columnar.ErrVersion)
 	}
-	r := &reader{strictbinary.Reader{Data: body}}
-	r.Take(uint64(len(magic) + 1))
+	r := &reader{strictbinary.Reader{Data: body[len(magic)+1:]}}
 	group := columnar.ColumnGroup(r.Byte())
-	copy(of[:], r.Take(uint64(len(of))))
-	name := r.Take(r.Uvarint())
-	sum := r.Take(8)
+	h := head{id: id(r.fixed(len(id{})))}
+	sum := [8]byte(r.fixed(8))
+	h.rows, h.tombstones = r.uint32(), r.uint32()
 	switch {
-	case r.Bad:
-		return fail(columnar.ErrFormat, "head")
-	case group != g:
-		return fail(columnar.ErrFormat, "group %d", group)
-	case string(name) != s.Name():
-		return fail(columnar.ErrVersion, "schema %q", name)
-	case [8]byte(sum) != columnsSum(s):
-		return fail(columnar.ErrVersion, "other columns than the schema has now")
+	case r.Bad || group != g || h.rows > MaxRows:
+		return nil, head{}, fmt.Errorf("head of group %d: %w", group, columnar.ErrFormat)
+	case sum != schemaSum(s):
+		return nil, head{}, fmt.Errorf("of other columns than %s has now: %w", s.Name(), columnar.ErrVersion)
 	}
-	return r, of, nil
+	return r, h, nil
 }
 
 // reader reads the parts of a group.
 type reader struct{ strictbinary.Reader }
+
+// fixed returns n bytes, which are 0 when fewer are left.
+func (r *reader) fixed(n int) []byte {
+	if b := r.Take(uint64(n)); b != nil {
+		return b
+	}
+	return make([]byte, n)
+}
+
+func (r *reader) uint32() uint32 { return binary.LittleEndian.Uint32(r.fixed(4)) }
 
 // MaxGroup bounds the bytes of a group before compression. What declares more is
 // refused before memory is reserved for it.
@@ -125,14 +122,16 @@ func must[T any](v T, err error) T {
 
 // appendFrame appends raw, compressed, behind its sizes.
 func appendFrame(dst, raw []byte) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(raw)))
-	return appendString(dst, encoder().EncodeAll(raw, nil))
+	compressed := encoder().EncodeAll(raw, nil)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(raw)))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(compressed)))
+	return append(dst, compressed...)
 }
 
 // frame reads a compressed part of at most limit bytes into dst, or into new memory
 // when that is too small.
 func (r *reader) frame(dst []byte, limit int) []byte {
-	size, length := r.Uvarint(), r.Uvarint()
+	size, length := uint64(r.uint32()), uint64(r.uint32())
 	body := r.Take(length)
 	r.Fail(size > uint64(max(limit, 0)) || size > maxRatio*length)
 	if r.Bad {

@@ -2,10 +2,8 @@ package segment
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"iter"
 	"slices"
 
@@ -35,90 +33,46 @@ type Encoded struct {
 // counts, as View.Apply says. It panics when a document is of another schema, or when
 // the bounds MaxRows or MaxGroup would be exceeded.
 func Encode(s *columnar.Schema, docs []columnar.Document) Encoded {
-	dictionaries := columnar.NewDictionaries(s)
-	var groups []*columnar.RowGroup
-	for i, d := range s.Newest(docs) {
-		if i%columnar.MaxRowGroup == 0 {
-			groups = append(groups, columnar.NewRowGroup(s))
-		}
-		groups[len(groups)-1].Append(d, dictionaries)
-	}
-	sorted, codes := mergeDictionaries(s, [][]*columnar.Dictionary{dictionaries}, nil)
-	w := newWriter(s, sorted)
-	for _, g := range groups {
-		for col, to := range codes[0] {
-			if to == nil {
-				continue
-			}
-			raw := g.Columns[col].Values.Raw
-			for row, code := range raw {
-				raw[row] = to[code]
-			}
-		}
-		w.add(g)
-	}
-	e, err := w.finish()
+	e, err := encode(s, s.Newest(docs))
 	if err != nil {
 		panic(fmt.Sprintf("index: Encode: %v", err))
 	}
 	return e
 }
 
-// mergeDictionaries merges the dictionaries of each Keyword; used has, by source and
-// Col, the codes in use. It returns what the codes of each source become, by Col.
-func mergeDictionaries(s *columnar.Schema, from [][]*columnar.Dictionary, used [][]columnar.Bits) ([]*columnar.Dictionary, [][][]int64) {
-	merged := columnar.NewDictionaries(s)
-	codes := make([][][]int64, len(from))
-	for i := range codes {
-		codes[i] = make([][]int64, len(merged))
+// encode makes a segment of documents of distinct keys in the order of their keys.
+func encode(s *columnar.Schema, docs []*columnar.Document) (Encoded, error) {
+	w := writer{schema: s}
+	dictionaries := columnar.NewDictionaries(s)
+	for chunk := range slices.Chunk(docs, columnar.MaxRowGroup) {
+		g := columnar.NewRowGroup(s)
+		for _, d := range chunk {
+			g.Append(d, dictionaries)
+		}
+		w.add(g)
 	}
-	for col := range merged {
-		if merged[col] == nil {
-			continue
-		}
-		var dictionaries []*columnar.Dictionary
-		var codesInUse []columnar.Bits
-		for i := range from {
-			dictionaries = append(dictionaries, from[i][col])
-			if used != nil {
-				codesInUse = append(codesInUse, used[i][col])
-			}
-		}
-		var become [][]int64
-		merged[col], become = columnar.MergeDictionaries(dictionaries, codesInUse)
-		for i := range from {
-			codes[i][col] = become[i]
-		}
-	}
-	return merged, codes
-}
-
-// writer makes a segment of row groups that are not packed. Their codes are of its
-// dictionaries.
-type writer struct {
-	schema  *columnar.Schema
-	frames  [columnar.NumColumnGroups][]byte // of the blocks
-	lengths [columnar.NumColumnGroups][]byte // of the rows of text
-	sizes   [columnar.NumColumnGroups]int
-	sum     hash.Hash
-	raw     []byte
-	encoded Encoded
-}
-
-func newWriter(s *columnar.Schema, dictionaries []*columnar.Dictionary) *writer {
-	w := &writer{schema: s, sum: sha256.New()}
+	blocks := w.frames[columnar.Core]
+	w.frames[columnar.Core], w.raw = nil, w.raw[:0]
 	for _, d := range dictionaries {
 		if d != nil {
 			w.raw = appendDictionary(w.raw, d)
 		}
 	}
 	w.frame(columnar.Core, w.raw)
-	return w
+	w.frames[columnar.Core] = append(w.frames[columnar.Core], blocks...)
+	return w.finish()
+}
+
+// writer makes the frames of a segment.
+type writer struct {
+	schema  *columnar.Schema
+	frames  [columnar.NumColumnGroups][]byte
+	raw     []byte
+	encoded Encoded
 }
 
 func (w *writer) frame(g columnar.ColumnGroup, raw []byte) {
-	w.sizes[g] += len(raw)
-	w.sum.Write(raw)
+	w.encoded.Unpacked[g] += len(raw)
 	w.frames[g] = appendFrame(w.frames[g], raw)
 }
 
@@ -126,43 +80,36 @@ func (w *writer) add(g *columnar.RowGroup) {
 	w.raw = appendBlock(w.raw[:0], w.schema, g)
 	w.frame(columnar.Core, w.raw)
 	for _, group := range w.schema.TextGroups() {
-		w.lengths[group] = appendLengths(w.lengths[group], &g.Text[group], g.Deleted())
-		w.frame(group, g.Text[group].Data)
+		w.raw = appendText(w.raw[:0], &g.Text[group])
+		w.frame(group, w.raw)
 	}
 	w.encoded.Rows += g.Rows()
 	w.encoded.Tombstones += g.Rows() - g.Live.Count()
 }
 
 func (w *writer) finish() (Encoded, error) {
-	for g, lengths := range w.lengths {
-		w.sum.Write(lengths)
-		w.sizes[g] += len(lengths)
-	}
 	e := w.encoded
-	e.Unpacked = w.sizes
-	if e.Rows > MaxRows || slices.Max(w.sizes[:]) > MaxGroup {
-		return Encoded{}, fmt.Errorf("%d documents of %s with groups of %d bytes: %w", e.Rows, w.schema.Name(), w.sizes, ErrTooLarge)
+	if e.Rows > MaxRows || slices.Max(e.Unpacked[:]) > MaxGroup {
+		return Encoded{}, fmt.Errorf("%d documents of %s with groups of %d bytes: %w", e.Rows, w.schema.Name(), e.Unpacked, ErrTooLarge)
 	}
-	id := id(w.sum.Sum(nil)[:len(id{})])
-	core := appendHead(nil, w.schema, columnar.Core, id)
-	core = binary.AppendUvarint(core, uint64(e.Rows))
-	core = binary.AppendUvarint(core, uint64(e.Tombstones))
-	e.Groups[columnar.Core] = appendSum(append(core, w.frames[columnar.Core]...))
-	for _, g := range w.schema.TextGroups() {
-		text := appendFrame(appendHead(nil, w.schema, g, id), w.lengths[g])
-		e.Groups[g] = appendSum(append(text, w.frames[g]...))
+	sum := sha256.New()
+	for _, frames := range w.frames {
+		sum.Write(frames)
+	}
+	h := head{id: id(sum.Sum(nil)[:len(id{})]), rows: uint32(e.Rows), tombstones: uint32(e.Tombstones)}
+	for g, frames := range w.frames {
+		if group := columnar.ColumnGroup(g); w.schema.ColumnGroups().Has(group) {
+			e.Groups[g] = appendSum(append(h.append(nil, w.schema, group), frames...))
+		}
 	}
 	return e, nil
 }
 
 // Segment is a decoded segment, for one goroutine at a time.
 type Segment struct {
-	batch      columnar.Batch
-	schema     *columnar.Schema
-	id         id
-	deleted    []*columnar.RowSet // by block; nil where no document is deleted
-	rows       int
-	tombstones int
+	head
+	batch  columnar.Batch
+	schema *columnar.Schema
 }
 
 // Decode reads a segment's Core. It keeps nothing of core. Errors are ErrFormat, or
@@ -170,51 +117,41 @@ type Segment struct {
 // than the schema's, wrapped. What is read takes at most MaxGroup bytes and as much
 // again for the columns that queries compare.
 func Decode(s *columnar.Schema, core []byte) (*Segment, error) {
-	r, id, err := openGroup(s, columnar.Core, core)
+	r, h, err := openGroup(s, columnar.Core, core)
 	if err != nil {
 		return nil, fmt.Errorf("decode a segment of %s: %w", s.Name(), err)
 	}
-	g := &Segment{schema: s, id: id, batch: columnar.Batch{Schema: s, Decoded: columnar.SetOf(columnar.Core)}}
-	if !g.read(r) {
+	g := &Segment{head: h, schema: s, batch: columnar.Batch{Schema: s, Decoded: columnar.SetOf(columnar.Core)}}
+	if g.read(r); r.Bad {
 		return nil, fmt.Errorf("decode a segment of %s: %w", s.Name(), columnar.ErrFormat)
 	}
 	return g, nil
 }
 
-func (g *Segment) read(r *reader) bool {
-	rows, tombstones := r.Uvarint(), r.Uvarint()
-	if r.Bad || rows > MaxRows {
-		return false
-	}
-	g.rows, g.tombstones = int(rows), int(tombstones)
-	room := MaxGroup
-	raw := r.frame(nil, room)
-	room -= len(raw)
-	if r.Bad || !g.readDictionaries(raw) {
-		return false
-	}
-	b := newBlockReader(g.schema, g.batch.Dictionaries)
-	found := 0
-	for i := 0; g.rowsOf(i) > 0; i++ {
-		n := g.rowsOf(i)
-		b.raw = r.frame(b.raw, min(room, maxBlock(g.schema, n)))
-		room -= len(b.raw)
-		if r.Bad {
-			return false
+func (g *Segment) read(r *reader) {
+	raw := &reader{strictbinary.Reader{Data: r.frame(nil, MaxGroup)}}
+	g.batch.Dictionaries = columnar.NewDictionaries(g.schema)
+	for _, d := range g.batch.Dictionaries {
+		if d != nil {
+			raw.dictionary(d)
 		}
-		group, ok := b.read(g.schema, b.raw, n)
-		if !ok {
-			return false
-		}
-		found += n - group.Live.Count()
-		g.batch.RowGroups = append(g.batch.RowGroups, group)
-		g.deleted = append(g.deleted, b.deleted)
 	}
-	return len(r.Data) == 0 && found == g.tombstones && b.allUsed(g.batch.Dictionaries)
+	r.Fail(raw.Bad || len(raw.Data) > 0)
+	b := blockReader{reader: r, schema: g.schema, dictionaries: g.batch.Dictionaries}
+	deleted := 0
+	for i := 0; g.rowsOf(i) > 0 && !r.Bad; i++ {
+		if group := b.read(g.rowsOf(i)); !r.Bad {
+			deleted += group.Rows() - group.Live.Count()
+			g.batch.RowGroups = append(g.batch.RowGroups, group)
+		}
+	}
+	r.Fail(len(r.Data) > 0 || deleted != g.Tombstones())
 }
 
 // rowsOf returns how many rows the i-th block has.
-func (g *Segment) rowsOf(i int) int { return min(g.rows-i*columnar.MaxRowGroup, columnar.MaxRowGroup) }
+func (g *Segment) rowsOf(i int) int {
+	return min(g.Rows()-i*columnar.MaxRowGroup, columnar.MaxRowGroup)
+}
 
 // Decode reads a group of text of the same segment; a group that was read before
 // is left as it is. It keeps nothing of data. Errors are as of the function Decode;
@@ -265,44 +202,29 @@ func (g *Segment) decodeText(group columnar.ColumnGroup, data []byte) ([]columna
 }
 
 func (g *Segment) readText(group columnar.ColumnGroup, data []byte) ([]columnar.DecodedText, error) {
-	r, id, err := openGroup(g.schema, group, data)
+	r, h, err := openGroup(g.schema, group, data)
 	if err != nil {
 		return nil, err
 	}
-	if id != g.id {
+	if h != g.head {
 		return nil, fmt.Errorf("of another segment: %w", columnar.ErrFormat)
 	}
-	t := newTextReader(g.schema, group)
-	lengths := &reader{strictbinary.Reader{Data: r.frame(nil, t.room)}}
-	t.room -= len(lengths.Data)
-	text := make([]columnar.DecodedText, 0, len(g.deleted))
-	for i, deleted := range g.deleted {
-		starts := t.starts(lengths, g.rowsOf(i), deleted)
-		if lengths.Bad || r.Bad {
-			break
-		}
-		size := int(starts[len(starts)-1])
-		rows := columnar.TextRows{Data: r.frame(nil, size), Starts: starts}
-		if r.Bad || len(rows.Data) != size {
-			break
-		}
-		decoded, ok := t.scan(rows, deleted)
-		if !ok {
-			break
-		}
-		text = append(text, decoded)
+	t := newTextReader(r, g.schema, group)
+	var text []columnar.DecodedText
+	for i := range g.batch.RowGroups {
+		text = append(text, t.read(g.rowsOf(i)))
 	}
-	if r.Bad || lengths.Bad || len(text) != len(g.deleted) || len(r.Data) > 0 || len(lengths.Data) > 0 {
-		return nil, fmt.Errorf("block %d of %d: %w", len(text), len(g.deleted), columnar.ErrFormat)
+	if r.Bad || len(r.Data) > 0 {
+		return nil, fmt.Errorf("%d row groups: %w", len(text), columnar.ErrFormat)
 	}
 	return text, nil
 }
 
 // Rows counts the documents, deleted ones among them.
-func (g *Segment) Rows() int { return g.rows }
+func (g *Segment) Rows() int { return int(g.head.rows) }
 
 // Tombstones counts the deleted documents.
-func (g *Segment) Tombstones() int { return g.tombstones }
+func (g *Segment) Tombstones() int { return int(g.head.tombstones) }
 
 // Documents returns the documents in the order of their keys, deleted ones among
 // them. It panics unless all groups are decoded, and once a view owns the segment.

@@ -21,8 +21,8 @@ func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
 	return cmd.SysProcAttr
 }
 
-// Block blocks signals, up to number 32, in a launcher's children. Go programs unblock them: use [Apart] to keep a
-// terminal's signals from those.
+// Block blocks signals, up to number 32, in the process. Go programs unblock them: use [Apart] to keep a terminal's
+// signals from those.
 func Block(signals ...syscall.Signal) func() error {
 	return func() error {
 		var set unix.Sigset_t
@@ -33,8 +33,8 @@ func Block(signals ...syscall.Signal) func() error {
 	}
 }
 
-// SkipSync makes fsync and fdatasync do nothing in a launcher's children, where the kernel lets it. What they write
-// outlives them, however they end, but not a loss of power.
+// SkipSync makes fsync and fdatasync do nothing in the process, where the kernel lets it. What the process writes outlives
+// it, however it ends, but not a loss of power.
 func SkipSync() error {
 	const number = 0 // of the system call: where it lies in struct seccomp_data
 	program := []unix.SockFilter{
@@ -49,6 +49,3 @@ func SkipSync() error {
 	_, _, _ = unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&filter)))
 	return nil
 }
-
-// onMainThread reports whether the calling thread is the process's first.
-func onMainThread() bool { return unix.Gettid() == unix.Getpid() }

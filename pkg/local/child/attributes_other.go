@@ -18,6 +18,3 @@ func Block(...syscall.Signal) func() error { return func() error { return nil } 
 
 // SkipSync does nothing here.
 func SkipSync() error { return nil }
-
-// onMainThread does not matter here: no child is tied to a thread.
-func onMainThread() bool { return false }

@@ -374,7 +374,7 @@ func unproven() map[string][]string {
 	return map[string][]string{
 		"authorizer": {"secretsmanager:GetSecretValue"},                                                           // the secret of HS256 tokens, which are not used here
 		"api":        {"dynamodb:PutItem", "sqs:SendMessage"},                                                     // the rebuild of a list
-		"ingest":     {"sqs:ChangeMessageVisibility", "secretsmanager:GetSecretValue"},                            // messages that failed by our own fault; the keys of signed senders
+		"ingest":     {"sqs:ChangeMessageVisibility"},                                                             // messages that failed by our own fault
 		"dispatcher": {"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},                        // large batches; filtered events
 		"webhooks":   {"dynamodb:DeleteItem"},                                                                     // idempotency keys that are given up
 		"receipts":   {"dynamodb:DeleteItem"},                                                                     // likewise

@@ -89,10 +89,6 @@ func (d *deployment) startEmulator(t *testing.T) {
 	d.emulator = "http://" + address
 	d.calls = newRecorder(t, d.emulator)
 	_, port, _ := strings.Cut(address, ":")
-	launcher, err := child.NewLauncher()
-	if err != nil {
-		t.Fatal(err)
-	}
 	log := &bytes.Buffer{}
 	cmd := exec.Command(file(t, ".build/ministack/bin/ministack"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), log, log
@@ -103,18 +99,13 @@ func (d *deployment) startEmulator(t *testing.T) {
 	}
 	child.Apart(cmd) // its functions are in its process group, and end with that
 	cmd.WaitDelay = time.Second
-	if err := launcher.Start(cmd); err != nil {
+	ended, err := child.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // how it ended shows in its log
-		close(ended)
-	}()
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
-		<-ended
-		launcher.Close()
+		<-ended                                             // how shows in its log
 		if t.Failed() {
 			t.Logf("log of the emulator:\n%s", lastLines(log.String(), 60))
 		}

@@ -5,36 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 )
-
-// A batchProcessor invokes a function with batches of a stream until every record succeeded.
-type batchProcessor struct {
-	function Function
-	host     Host
-	partial  bool // ReportBatchItemFailures
-	bisect   bool // BisectBatchOnFunctionError
-	retryMin time.Duration
-	retryMax time.Duration
-	// checkpoint is called, in order, with the last record that succeeded.
-	checkpoint func(record) error
-}
 
 // errNotFinished means that the end came before a batch was processed; its rest comes again with the next run.
 var errNotFinished = errors.New("the batch is not finished")
 
-// process returns when every record succeeded, in order. It returns errNotFinished when ctx ends first.
-func (p *batchProcessor) process(ctx context.Context, batch []record) error {
+// process invokes the function with a batch until every record succeeded, in order, and moves the checkpoint behind those
+// that did. It returns errNotFinished when ctx ends first.
+func (w *streamWorker) process(ctx context.Context, batch []record) error {
 	todo := [][]record{batch}
 	for failures := 0; len(todo) > 0; {
 		if ctx.Err() != nil {
 			return errNotFinished
 		}
 		head := todo[0]
-		done, cause := p.attempt(ctx, head)
+		done, cause := w.attempt(ctx, head)
 		if done > 0 {
 			failures = 0
-			if err := p.checkpoint(head[done-1]); err != nil {
+			if err := w.stream.progress.set(w.number, head[done-1].id, 0); err != nil {
 				return err
 			}
 		}
@@ -43,8 +31,8 @@ func (p *batchProcessor) process(ctx context.Context, batch []record) error {
 			continue
 		}
 		failures++
-		todo = append(p.afterFailure(ctx, head[done:], cause), todo...)
-		if p.host.Wait(ctx, backoff(failures, p.retryMin, p.retryMax)) != nil {
+		todo = append(w.afterFailure(ctx, head[done:], cause), todo...)
+		if w.stream.feed.cfg.Wait(ctx, backoff(failures, w.stream.cfg.RetryMin, w.stream.cfg.RetryMax)) != nil {
 			return errNotFinished
 		}
 	}
@@ -57,8 +45,8 @@ type functionError struct{ error }
 func (e functionError) Unwrap() error { return e.error }
 
 // attempt invokes the function once. It returns how many records from the first succeeded, and why the next did not.
-func (p *batchProcessor) attempt(ctx context.Context, records []record) (done int, cause error) {
-	failed, err := p.function.handle(ctx, p.host, records, p.partial)
+func (w *streamWorker) attempt(ctx context.Context, records []record) (done int, cause error) {
+	failed, err := w.stream.function.handle(ctx, w.stream.feed.cfg.Host, records, w.stream.cfg.ReportBatchItemFailures)
 	if err != nil {
 		return 0, functionError{err}
 	}
@@ -66,13 +54,13 @@ func (p *batchProcessor) attempt(ctx context.Context, records []record) (done in
 		return len(records), nil
 	}
 	lowest := slices.IndexFunc(records, func(r record) bool { return slices.Contains(failed, r.id) })
-	return lowest, fmt.Errorf("the function %s reports %d of %d records as failed, the first is %s", p.function.Name, len(failed), len(records), records[lowest].id)
+	return lowest, fmt.Errorf("the function %s reports %d of %d records as failed, the first is %s", w.stream.function.Name, len(failed), len(records), records[lowest].id)
 }
 
-// afterFailure returns what is to be tried next: the records, or their halves.
-func (p *batchProcessor) afterFailure(ctx context.Context, rest []record, cause error) [][]record {
-	log := p.host.Logger.With("function", p.function.Name, "records", len(rest), "first", rest[0].id, "error", cause)
-	if whole := (functionError{}); p.bisect && errors.As(cause, &whole) && len(rest) > 1 {
+// afterFailure returns the batches to try next: the records, or their halves.
+func (w *streamWorker) afterFailure(ctx context.Context, rest []record, cause error) [][]record {
+	log := w.stream.feed.cfg.Logger.With("function", w.stream.function.Name, "records", len(rest), "first", rest[0].id, "error", cause)
+	if whole := (functionError{}); w.stream.cfg.BisectBatch && errors.As(cause, &whole) && len(rest) > 1 {
 		log.WarnContext(ctx, "batch failed, retrying its halves")
 		middle := len(rest) / 2
 		return [][]record{rest[:middle], rest[middle:]}

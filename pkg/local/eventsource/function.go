@@ -1,9 +1,10 @@
 // Package eventsource invokes functions as Lambda's event source mappings and EventBridge's schedules do: from a
 // DynamoDB stream, from an SQS queue and by the clock, over the network with the real SDK clients.
 //
-// Batches, filters, partial failures, retries, checkpoints and event JSON are Lambda's, so that a handler cannot tell
+// Batches, filters, partial failures, retries, checkpoints and event JSON are Lambda's, so that a handler cannot see
 // the difference. No record is lost when the runner is killed: a batch that was not finished comes again. Callers read
-// the template, run the functions and trim the stream.
+// the template, run the functions and trim the stream. A stream has one shard, as the local table server makes it, and a
+// filter compares texts of the new image; other streams and filters are refused.
 package eventsource
 
 import (
@@ -13,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -46,7 +46,7 @@ type Function struct {
 
 // Host holds the settings that all event sources of a runner share. Its zero value is usable.
 type Host struct {
-	Region string        // awsRegion of the events; default: the record's, else "local"
+	Region string        // awsRegion of the events, default "local"
 	Grace  time.Duration // how long an invocation may continue once the source was told to end, default 10 s
 	Logger *slog.Logger  // default: nothing is logged
 	Now    func() time.Time
@@ -58,6 +58,7 @@ func (h Host) withDefaults() Host {
 	if h.Grace <= 0 {
 		h.Grace = 10 * time.Second
 	}
+	h.Region = cmp.Or(h.Region, "local")
 	h.Logger = cmp.Or(h.Logger, slog.New(slog.DiscardHandler))
 	if h.Now == nil {
 		h.Now = time.Now
@@ -86,37 +87,40 @@ func (f Function) call(ctx context.Context, host Host, payload []byte) ([]byte, 
 // handle invokes the function with the event of a batch and returns the ids of the records that it reports as failed,
 // if it may report them (ReportBatchItemFailures). As in Lambda, an answer that names an empty or unknown id is an
 // error.
-func (f Function) handle(ctx context.Context, host Host, batch []record, partial bool) (failed []string, err error) {
-	switch {
-	case batch[0].change != nil:
-		failed, err = within(ctx, f, host, func(ctx context.Context) ([]string, error) {
-			answer, err := f.Changes(ctx, changesOf(batch))
-			return identifiers(answer.BatchItemFailures), err
-		})
-	case batch[0].message != nil:
-		failed, err = within(ctx, f, host, func(ctx context.Context) ([]string, error) {
-			answer, err := f.Messages(ctx, messagesOf(batch))
-			return identifiers(answer.BatchItemFailures), err
-		})
-	default:
-		var answer []byte
-		if answer, err = f.call(ctx, host, envelope(batch)); err == nil && partial {
-			failed, err = failedItems(answer)
-		}
-	}
+func (f Function) handle(ctx context.Context, host Host, batch []record, partial bool) ([]string, error) {
+	failed, err := within(ctx, f, host, func(ctx context.Context) ([]string, error) {
+		return f.report(ctx, batch, partial)
+	})
 	if err != nil || !partial {
 		return nil, err
 	}
 	for _, id := range failed {
-		if id == "" || !slices.ContainsFunc(batch, func(r record) bool { return r.id == id }) {
+		if id == "" || !contains(batch, id) {
 			return nil, fmt.Errorf("the function %s reports %q, which is not in its batch, as failed", f.Name, id)
 		}
 	}
 	return failed, nil
 }
 
-type failure struct {
-	ItemIdentifier string `json:"itemIdentifier"`
+// report invokes the function, without JSON if it takes the event's type, and returns the ids that it reports as failed.
+func (f Function) report(ctx context.Context, batch []record, partial bool) ([]string, error) {
+	switch {
+	case batch[0].change != nil && f.Changes != nil:
+		answer, err := f.Changes(ctx, changesOf(batch))
+		return identifiers(answer.BatchItemFailures), err
+	case batch[0].message != nil && f.Messages != nil:
+		answer, err := f.Messages(ctx, messagesOf(batch))
+		return identifiers(answer.BatchItemFailures), err
+	}
+	payload, err := payloadOf(batch)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := f.Invoke(ctx, payload)
+	if err != nil || !partial {
+		return nil, err
+	}
+	return failedItems(answer)
 }
 
 // failedItems reads the identifiers in a function's partial batch response. An empty answer, null, {} and a null or
@@ -125,19 +129,17 @@ func failedItems(answer []byte) ([]string, error) {
 	if answer = bytes.TrimSpace(answer); len(answer) == 0 {
 		return nil, nil
 	}
-	var response struct {
-		BatchItemFailures []failure `json:"batchItemFailures"`
-	}
+	var response events.SQSEventResponse // of a stream it is the same
 	if err := json.Unmarshal(answer, &response); err != nil {
 		return nil, fmt.Errorf("reading the batch item failures of the answer: %w", err)
 	}
 	return identifiers(response.BatchItemFailures), nil
 }
 
-func identifiers[F failure | events.DynamoDBBatchItemFailure | events.SQSBatchItemFailure](failures []F) []string {
+func identifiers[F events.DynamoDBBatchItemFailure | events.SQSBatchItemFailure](failures []F) []string {
 	ids := make([]string, len(failures))
 	for i, one := range failures {
-		ids[i] = failure(one).ItemIdentifier
+		ids[i] = events.SQSBatchItemFailure(one).ItemIdentifier
 	}
 	return ids
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -119,29 +118,5 @@ func TestNothingIsLostWhenTheRunnerIsKilled(t *testing.T) {
 	// A kill repeats at most the batch whose checkpoint was not written yet.
 	if repeats > kills*batch {
 		t.Errorf("%d records came twice after %d kills, want at most a batch of %d for each", repeats, kills, batch)
-	}
-}
-
-// BenchmarkPutToInvocation measures from before a put until the function got its record, while nothing else happens, with
-// and without a nudge after the put.
-func BenchmarkPutToInvocation(b *testing.B) {
-	for name, nudge := range map[string]bool{"polled": false, "nudged": true} {
-		b.Run(name, func(b *testing.B) {
-			made := newTable(b)
-			got := make(chan struct{}, 1)
-			h := &handler{answer: func(int, []string) (string, error) { got <- struct{}{}; return "", nil }}
-			feed := made.feed(b, FeedConfig{IdlePoll: 250 * time.Millisecond})
-			run(b, feed, h.function(), StreamConfig{})
-			for i := range b.N {
-				b.StopTimer()
-				time.Sleep(60 * time.Millisecond) // the source comes to rest
-				b.StartTimer()
-				made.put(b, fmt.Sprint(i), nil)
-				if nudge {
-					feed.Nudge()
-				}
-				<-got
-			}
-		})
 	}
 }

@@ -3,7 +3,6 @@ package eventsource
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,7 +45,6 @@ type Queue struct {
 	client   QueueClient
 	function Function
 	cfg      QueueConfig
-	format   messageFormat
 }
 
 // NewQueue checks the configuration.
@@ -66,11 +64,9 @@ func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, e
 		cfg.MaximumConcurrency = 10
 	}
 	cfg.Host = cfg.Host.withDefaults()
-	cfg.Region = cmp.Or(cfg.Region, "local")
-	setDefault(&cfg.LongPoll, 20*time.Second)
-	setDefault(&cfg.RetryMin, 100*time.Millisecond)
-	setDefault(&cfg.RetryMax, 5*time.Second)
-	return &Queue{client: client, function: function, cfg: cfg, format: messageFormat{cfg.QueueARN, cfg.Region, function.Messages == nil}}, nil
+	cfg.LongPoll, cfg.RetryMin = cmp.Or(cfg.LongPoll, 20*time.Second), cmp.Or(cfg.RetryMin, 100*time.Millisecond)
+	cfg.RetryMax = cmp.Or(cfg.RetryMax, 5*time.Second)
+	return &Queue{client: client, function: function, cfg: cfg}, nil
 }
 
 // Run polls the queue until ctx ends and the invocations in progress, within the host's grace, with it. It asks for
@@ -124,12 +120,7 @@ func (q *Queue) process(ctx context.Context, received []types.Message) {
 	log := q.cfg.Logger.With("function", q.function.Name, "queue", q.cfg.QueueURL)
 	var records []record
 	for _, from := range received {
-		r, err := q.format.convert(from)
-		if err != nil {
-			log.ErrorContext(ctx, "message not converted, it stays in the queue", "error", err)
-			continue
-		}
-		records = append(records, r)
+		records = append(records, messageRecord(from, q.cfg.QueueARN, q.cfg.Region))
 	}
 	for len(records) > 0 {
 		n := fitting(records, len(records))
@@ -154,19 +145,11 @@ func (q *Queue) process(ctx context.Context, received []types.Message) {
 func (q *Queue) remove(ctx context.Context, messages []record) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	var failed []error
-	for chunk := range slices.Chunk(messages, maxRequestMessages) {
-		entries := make([]types.DeleteMessageBatchRequestEntry, len(chunk))
-		for i := range chunk {
-			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(chunk[i].receipt)}
-		}
-		failed = append(failed, q.removeEntries(ctx, entries))
+	entries := make([]types.DeleteMessageBatchRequestEntry, len(messages)) // no more than one request received
+	for i := range messages {
+		entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(messages[i].message.ReceiptHandle)}
 	}
-	return errors.Join(failed...)
-}
-
-func (q *Queue) removeEntries(ctx context.Context, entries []types.DeleteMessageBatchRequestEntry) error {
-	for try := 1; ; try++ {
+	for try := 1; len(entries) > 0; try++ {
 		out, err := q.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(q.cfg.QueueURL), Entries: entries})
 		if err == nil {
 			if len(out.Failed) == 0 {
@@ -181,4 +164,5 @@ func (q *Queue) removeEntries(ctx context.Context, entries []types.DeleteMessage
 			return fmt.Errorf("deleting %d messages from %s: %w", len(entries), q.cfg.QueueURL, err)
 		}
 	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http/httptest"
 	"slices"
 	"strconv"
@@ -286,127 +285,6 @@ func TestConcurrencyIsBoundedAndNoMessageWaitsOutsideTheQueue(t *testing.T) {
 	waitUntil(t, "the end", q.holds(t, 0, 0))
 	if most.Load() != 3 {
 		t.Errorf("%d invocations at a time, want 3", most.Load())
-	}
-}
-
-// As the worker's main and slow queues: what fills the one must not take from
-// the other.
-func TestTwoQueuesOfAFunctionHaveTheirOwnConcurrency(t *testing.T) {
-	queues := []*queue{newQueue(t), newQueue(t)}
-	leave := make(chan struct{})
-	var mu sync.Mutex
-	busy, most := map[string]int{}, map[string]int{}
-	bounds := []int{3, 2}
-	for i, bound := range bounds {
-		name := strconv.Itoa(i)
-		w := &worker{work: func(context.Context, int, []events.SQSMessage) (string, error) {
-			mu.Lock()
-			busy[name]++
-			most[name] = max(most[name], busy[name])
-			mu.Unlock()
-			<-leave
-			mu.Lock()
-			defer mu.Unlock()
-			busy[name]--
-			return "", nil
-		}}
-		poll(t, queues[i], w, QueueConfig{BatchSize: 1, MaximumConcurrency: bound})
-	}
-	for i, q := range queues {
-		q.send(t, "1", "2", "3", "4", "5")
-		waitUntil(t, "as many invocations as may be", func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return busy[strconv.Itoa(i)] == bounds[i]
-		})
-	}
-	waitUntil(t, "the rest in the queues", func() bool { return queues[0].holds(t, 2, 3)() && queues[1].holds(t, 3, 2)() })
-	close(leave)
-	waitUntil(t, "empty queues", func() bool { return queues[0].holds(t, 0, 0)() && queues[1].holds(t, 0, 0)() })
-	if want := map[string]int{"0": 3, "1": 2}; !maps.Equal(most, want) {
-		t.Errorf("at most %v invocations at a time, want %v", most, want)
-	}
-}
-
-func TestAMessageIsTakenAsSoonAsAnInvocationEnds(t *testing.T) {
-	q := newQueue(t)
-	began, leave := make(chan string, 10), make(chan struct{})
-	w := &worker{work: func(_ context.Context, _ int, messages []events.SQSMessage) (string, error) {
-		began <- messages[0].Body
-		<-leave
-		return "", nil
-	}}
-	poll(t, q, w, QueueConfig{BatchSize: 1, MaximumConcurrency: 2})
-	q.send(t, "a", "b", "c")
-	<-began
-	<-began
-	const atOnce = 10 * time.Second // on a busy machine; a long poll takes twenty
-	freed := time.Now()
-	leave <- struct{}{}
-	<-began
-	if took := time.Since(freed); took > atOnce {
-		t.Errorf("the message that waited was taken %v after an invocation ended, want at once", took)
-	}
-	// With one place free a long poll is under way, which a message ends.
-	leave <- struct{}{}
-	waitUntil(t, "one message in progress", q.holds(t, 0, 1))
-	sent := time.Now()
-	q.send(t, "d")
-	<-began
-	if took := time.Since(sent); took > atOnce {
-		t.Errorf("the message came %v after it was sent, want at once", took)
-	}
-	close(leave)
-}
-
-func TestABacklogOfOneGroupHoldsUpNoOther(t *testing.T) {
-	q := newQueue(t)
-	var sending sync.WaitGroup
-	for range 4 {
-		sending.Go(func() {
-			for range 250 {
-				q.sendGroup(t, "noisy", 10)
-			}
-		})
-	}
-	sending.Wait()
-	var mu sync.Mutex
-	noisy, before := 0, -1
-	w := &worker{work: func(_ context.Context, call int, messages []events.SQSMessage) (string, error) {
-		if call == 20 {
-			q.sendGroup(t, "quiet", 1)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for _, m := range messages {
-			if m.Attributes["MessageGroupId"] == "quiet" {
-				before = noisy
-			} else if call > 20 {
-				noisy++
-			}
-		}
-		return "", nil
-	}}
-	poll(t, q, w, QueueConfig{MaximumConcurrency: 4})
-	waitUntil(t, "the quiet group's message", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return before >= 0
-	})
-	if before > 200 {
-		t.Errorf("%d of 10,000 messages of another group came before, want no more than those on their way", before)
-	}
-}
-
-// sendGroup sends n messages, at most 10, of a group.
-func (q *queue) sendGroup(t testing.TB, group string, n int) {
-	t.Helper()
-	var entries []types.SendMessageBatchRequestEntry
-	for i := range n {
-		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(group), MessageGroupId: aws.String(group)})
-	}
-	if _, err := q.client.SendMessageBatch(context.Background(), &sqs.SendMessageBatchInput{QueueUrl: aws.String(q.url), Entries: entries}); err != nil {
-		t.Errorf("sending %d messages of %s: %v", n, group, err)
 	}
 }
 

@@ -18,44 +18,52 @@ const (
 	maxPageRecords = 1000
 )
 
-// A reader reads a shard from the table server.
+// A reader reads the stream from the table server.
 type reader struct {
 	feed     *Feed
-	shard    string
+	shard    *string // nil: to be found
 	iterator *string // nil: to be fetched
 	limit    int32   // how many records the next poll asks for
 }
 
+func (f *Feed) newReader() reader { return reader{feed: f, limit: maxPageRecords / 10} }
+
 // read polls once for the changes behind a position, which has to be the end of the page that it read before. full is
 // true when there were as many records as it asked for.
-func (r *reader) read(ctx context.Context, at string) (p page, full bool, err error) {
-	defer func() {
-		if err != nil {
-			r.iterator, err = nil, fmt.Errorf("reading shard %s after %q: %w", r.shard, at, err)
-		}
-	}()
+func (r *reader) read(ctx context.Context, at string) (changes []*change, full bool, err error) {
 	if r.iterator == nil {
-		if r.iterator, err = r.begin(ctx, at); err != nil {
-			return page{}, false, err
-		}
+		err = r.begin(ctx, at)
 	}
+	if err == nil {
+		changes, full, err = r.poll(ctx)
+	}
+	if err != nil {
+		r.iterator = nil
+		return nil, false, fmt.Errorf("reading the stream after %q: %w", at, err)
+	}
+	return changes, full, nil
+}
+
+func (r *reader) poll(ctx context.Context) (changes []*change, full bool, err error) {
 	out, err := r.feed.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: r.iterator, Limit: aws.Int32(r.limit)})
 	if err != nil {
-		return page{}, false, err
+		return nil, false, err
 	}
-	p, size := page{end: at}, 0
+	size := 0
 	for _, from := range out.Records {
 		c, err := r.feed.format.change(from)
 		if err != nil {
-			return page{}, false, err
+			return nil, false, err
 		}
 		size += c.weight
-		p.changes, p.end = append(p.changes, c), c.id
+		changes = append(changes, c)
 	}
-	full = len(p.changes) >= int(r.limit)
-	r.iterator, r.limit = out.NextShardIterator, nextLimit(r.limit, size, len(p.changes))
-	p.closed = r.iterator == nil
-	return p, full, nil
+	full = len(changes) >= int(r.limit)
+	r.iterator, r.limit = out.NextShardIterator, nextLimit(r.limit, size, len(changes))
+	if r.iterator == nil {
+		r.shard = nil // it ended
+	}
+	return changes, full, nil
 }
 
 // nextLimit adapts the page to the size of the records in the last one, never more than doubling it.
@@ -69,9 +77,14 @@ func nextLimit(limit int32, size, records int) int32 {
 
 // begin fetches an iterator for the records behind a position. Where they were trimmed, reading continues at the
 // horizon.
-func (r *reader) begin(ctx context.Context, at string) (iterator *string, err error) {
+func (r *reader) begin(ctx context.Context, at string) (err error) {
+	if r.shard == nil {
+		if r.shard, err = r.feed.shard(ctx); err != nil {
+			return err
+		}
+	}
 	in := &dynamodbstreams.GetShardIteratorInput{
-		StreamArn: aws.String(r.feed.cfg.StreamARN), ShardId: aws.String(r.shard), ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+		StreamArn: aws.String(r.feed.cfg.StreamARN), ShardId: r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 	}
 	if at != "" {
 		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, aws.String(at)
@@ -82,7 +95,21 @@ func (r *reader) begin(ctx context.Context, at string) (iterator *string, err er
 		out, err = r.feed.client.GetShardIterator(ctx, in)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return out.ShardIterator, nil
+	r.iterator = out.ShardIterator
+	return nil
+}
+
+// shard finds the single shard of the stream. A stream of DynamoDB has several, which end and split.
+func (f *Feed) shard(ctx context.Context) (*string, error) {
+	described, err := f.client.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: aws.String(f.cfg.StreamARN)})
+	if err != nil {
+		return nil, fmt.Errorf("describing the stream: %w", err)
+	}
+	shards := described.StreamDescription.Shards
+	if len(shards) != 1 {
+		return nil, fmt.Errorf("the stream has %d shards, only streams of one are read here", len(shards))
+	}
+	return shards[0].ShardId, nil
 }

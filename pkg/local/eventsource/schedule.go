@@ -1,7 +1,6 @@
 package eventsource
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -37,7 +36,6 @@ func NewSchedule(function Function, cfg ScheduleConfig) (*Schedule, error) {
 		return nil, fmt.Errorf("the schedule of %s needs a rate, not %v", function.Name, cfg.Every)
 	}
 	cfg.Host = cfg.Host.withDefaults()
-	cfg.Region = cmp.Or(cfg.Region, "local")
 	if cfg.Ticks == nil {
 		cfg.Ticks = func(every time.Duration) (<-chan time.Time, func()) {
 			ticker := time.NewTicker(every)

@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
 // StreamConfig is an event source mapping on a table's stream, with StartingPosition TRIM_HORIZON. No change is given up,
@@ -21,24 +22,25 @@ type StreamConfig struct {
 	ReportBatchItemFailures bool
 	BisectBatch             bool // BisectBatchOnFunctionError
 
-	// ShardWorkers is how many batches of each of the stream's shards may be under way at a time, default 1: the
-	// mapping's ParallelizationFactor, or as many times more as the table's stream had shards in DynamoDB, where the
-	// local table server has a single one. Records of one partition key go to one worker.
+	// ShardWorkers is how many batches of the stream may be under way at a time, default 1: the mapping's
+	// ParallelizationFactor, or as many times more as the table's stream had shards in DynamoDB. Records of one partition
+	// key go to one worker.
 	ShardWorkers int
 	RetryMin     time.Duration // pause before the first retry of a failed batch or poll, default 100 ms
 	RetryMax     time.Duration // to which the pause doubles, default 10 s
 }
 
-// A Stream invokes a function with the changes of a table, in order within a shard worker, each at least once.
+// A Stream invokes a function with the changes of a table, in order within a worker, each at least once.
 type Stream struct {
 	feed     *Feed
 	function Function
 	cfg      StreamConfig
 	filter   filter
 	progress *checkpoints
-
-	mu     sync.Mutex
-	shards map[string]*shard // the shards being read
+	workers  []*streamWorker
+	backlog  *backlog // a worker that is too far behind holds up the others
+	own      reader   // of changes that the feed no longer keeps
+	scanned  string   // the last sequence number read, at first the lowest checkpoint of the workers
 }
 
 // Stream makes a source of the feed. It checks the configuration and opens the checkpoints.
@@ -47,25 +49,31 @@ func (f *Feed) Stream(function Function, cfg StreamConfig) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	wrong := func(err error) error { return fmt.Errorf("the stream source of %s: %w", function.Name, err) }
 	cfg.BatchSize, cfg.ShardWorkers = cmp.Or(cfg.BatchSize, 100), cmp.Or(cfg.ShardWorkers, 1)
-	setDefault(&cfg.RetryMin, 100*time.Millisecond)
-	setDefault(&cfg.RetryMax, 10*time.Second)
-	if err := cfg.check(f.cfg.PartitionKey); err != nil {
-		return nil, wrong(err)
-	}
-	parsed, err := parseFilter(cfg.Filters)
-	if err != nil {
-		return nil, wrong(err)
-	}
-	progress, err := openCheckpoints(cfg.Checkpoints, f.cfg.StreamARN, f.cfg.Now)
-	if err != nil {
-		return nil, wrong(err)
+	cfg.RetryMin, cfg.RetryMax = cmp.Or(cfg.RetryMin, 100*time.Millisecond), cmp.Or(cfg.RetryMax, 10*time.Second)
+	s := &Stream{feed: f, function: function, cfg: cfg, backlog: newBacklog(f.maxBacklog), own: f.newReader()}
+	if err := s.open(); err != nil {
+		return nil, fmt.Errorf("the stream source of %s: %w", function.Name, err)
 	}
 	if cfg.MaximumBatchingWindow == 0 {
-		f.await(parsed)
+		f.await(s.filter)
 	}
-	return &Stream{feed: f, function: function, cfg: cfg, filter: parsed, progress: progress, shards: map[string]*shard{}}, nil
+	for i := range cfg.ShardWorkers {
+		s.workers = append(s.workers, newStreamWorker(s, i))
+	}
+	s.scanned = s.progress.lowest()
+	return s, nil
+}
+
+func (s *Stream) open() (err error) {
+	if err := s.cfg.check(s.feed.cfg.PartitionKey); err != nil {
+		return err
+	}
+	if s.filter, err = parseFilter(s.cfg.Filters); err != nil {
+		return err
+	}
+	s.progress, err = openCheckpoints(s.cfg.Checkpoints, s.feed.cfg.StreamARN, s.cfg.ShardWorkers, s.feed.cfg.Now)
+	return err
 }
 
 func (c *StreamConfig) check(partitionKey string) error {
@@ -77,122 +85,80 @@ func (c *StreamConfig) check(partitionKey string) error {
 	case c.MaximumBatchingWindow < 0 || c.MaximumBatchingWindow > 5*time.Minute:
 		return fmt.Errorf("batching window %v, 0 to 5m are allowed", c.MaximumBatchingWindow)
 	case c.ShardWorkers < 0 || c.ShardWorkers > 1 && partitionKey == "":
-		return fmt.Errorf("%d shard workers and the partition key %q, more than one need its name", c.ShardWorkers, partitionKey)
+		return fmt.Errorf("%d workers and the partition key %q, more than one need its name", c.ShardWorkers, partitionKey)
 	}
 	return nil
 }
 
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d <= 0 {
-		*d = value
-	}
-}
-
 // Position returns the sequence number up to which the function will get no change again, even after a restart, or ""
-// while there is none. With several open shards or shard workers it is the lowest of theirs.
-func (s *Stream) Position() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var positions []string
-	for id, one := range s.shards {
-		if s.progress.at(id) != shardEnd {
-			positions = append(positions, one.position())
-		}
-	}
-	return Lowest(positions...)
-}
+// while there is none. With several workers it is the lowest of theirs.
+func (s *Stream) Position() string { return s.progress.lowest() }
 
-// Run reads the stream until ctx ends and the invocation in progress, within the host's grace, with it. Errors of the
+// Run reads the stream until ctx ends and the invocations in progress, within the host's grace, with it. Errors of the
 // table server are logged and tried again without end; only a checkpoint that cannot be written ends Run by itself,
 // since the function would get everything again.
 func (s *Stream) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var reading sync.WaitGroup
-	ended := make(chan error)
-	for failures := 0; ; {
-		fresh, err := s.discover(ctx)
-		pause := s.describePause()
-		if err != nil && ctx.Err() == nil {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, w := range s.workers {
+		group.Go(func() error { return w.run(ctx) })
+	}
+	group.Go(func() error { return s.follow(ctx) })
+	err := group.Wait()
+	if errors.Is(err, errNotFinished) {
+		err = nil
+	}
+	return errors.Join(err, s.progress.close())
+}
+
+// follow feeds the workers until ctx ends.
+func (s *Stream) follow(ctx context.Context) error {
+	for failures := 0; ctx.Err() == nil; {
+		changes, err := s.next(ctx)
+		if err != nil {
 			failures++
-			pause = backoff(failures, s.cfg.RetryMin, s.cfg.RetryMax)
-			s.feed.cfg.Logger.WarnContext(ctx, "stream not described, trying again", "function", s.function.Name, "error", err)
-		} else {
-			failures = 0
-		}
-		for _, one := range fresh {
-			reading.Go(func() {
-				err := one.read(ctx)
-				if errors.Is(err, errNotFinished) {
-					return
-				}
-				select {
-				case ended <- err:
-				case <-ctx.Done():
-				}
-			})
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case err = <-ended:
-			if err != nil {
-				cancel()
+			if ctx.Err() == nil {
+				s.feed.cfg.Logger.WarnContext(ctx, "stream not read, trying again", "function", s.function.Name, "error", err)
 			}
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			reading.Wait()
-			return errors.Join(err, s.progress.close())
-		}
-	}
-}
-
-// Pauses between two descriptions of the stream. A shard that ends is followed at once, and nothing else makes shards: but
-// to describe a stream takes the local table server the longer, the more the table holds, up to a second.
-const (
-	findShard  = 10 * time.Second
-	checkShard = 10 * time.Minute
-)
-
-// describePause is how long the stream may go undescribed.
-func (s *Stream) describePause() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.shards) == 0 {
-		return findShard
-	}
-	return checkShard
-}
-
-// discover returns the shards that can be read from now on: those not yet seen whose parent is gone or read to its end.
-func (s *Stream) discover(ctx context.Context) ([]*shard, error) {
-	listed, err := s.feed.shards(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	there := make(map[string]bool, len(listed))
-	for _, one := range listed {
-		there[aws.ToString(one.ShardId)] = true
-	}
-	var fresh []*shard
-	for _, one := range listed {
-		id, parent := aws.ToString(one.ShardId), aws.ToString(one.ParentShardId)
-		if s.shards[id] != nil || s.progress.at(id) == shardEnd || there[parent] && s.progress.at(parent) != shardEnd {
+			_ = s.feed.cfg.Wait(ctx, backoff(failures, s.cfg.RetryMin, s.cfg.RetryMax)) // the loop sees why it ended
 			continue
 		}
-		s.shards[id] = newShard(s, id)
-		fresh = append(fresh, s.shards[id])
+		failures = 0
+		s.give(changes)
+		s.backlog.await(ctx)
 	}
-	for id := range s.shards {
-		if s.progress.at(id) == shardEnd {
-			delete(s.shards, id)
-		} else {
-			there[id] = true
+	return errNotFinished
+}
+
+// next returns the changes behind those that were read: the feed's, or by a poll of its own those that the feed no
+// longer keeps.
+func (s *Stream) next(ctx context.Context) ([]*change, error) {
+	changes, ok, err := s.feed.after(ctx, s.scanned)
+	if ok || err != nil {
+		s.own.iterator = nil
+		return changes, err
+	}
+	changes, _, err = s.own.read(ctx, s.scanned)
+	if err == nil && len(changes) == 0 {
+		err = pause.For(ctx, s.feed.cfg.IdlePoll)
+	}
+	return changes, err
+}
+
+// give gives the workers the changes that pass the filter.
+func (s *Stream) give(changes []*change) {
+	if len(changes) == 0 {
+		return
+	}
+	records := make([][]record, len(s.workers))
+	for _, c := range changes {
+		if !s.filter.passes(c.from.NewImage) {
+			continue
 		}
+		i := s.feed.format.worker(c, len(s.workers))
+		records[i] = append(records[i], c.record())
 	}
-	return fresh, s.progress.retain(there)
+	s.scanned = changes[len(changes)-1].id
+	for i, w := range s.workers {
+		w.feed(records[i], s.scanned)
+	}
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -195,74 +193,6 @@ func TestAShardThatFailsHoldsUpItselfAndTheTrimmingOnly(t *testing.T) {
 	want := slices.Sorted(slices.Values(append(slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return part(key) != part("bad") }), "bad")))
 	if got := slices.Sorted(maps.Keys(again.seen())); !slices.Equal(got, want) {
 		t.Errorf("after a restart: got %v, want those of the shard that failed, %v", got, want)
-	}
-}
-
-func TestAnotherNumberOfShardsGoesOnBehindTheHindmost(t *testing.T) {
-	b := newTable(t)
-	file := filepath.Join(t.TempDir(), "c")
-	last := 0
-	for _, n := range []int{1, 8, 3, 1} {
-		for range 5 {
-			last++
-			b.putVersion(t, fmt.Sprintf("%03d", last), 0)
-		}
-		v := &versions{}
-		source, stop := splitInto(t, b, v.function(), n, file)
-		waitUntil(t, "the end of the stream", func() bool { return source.Position() == fmt.Sprint(last) })
-		stop()
-		if got, want := slices.Sorted(maps.Keys(v.seen())), numbered(last-4, last+1); !slices.Equal(got, want) {
-			t.Errorf("%d shards: got %v, want %v", n, got, want)
-		}
-	}
-	for content, want := range map[string][]string{
-		`{"s/0 of 2":"7","s/1 of 2":"5"}`:          {"5", "5", "5"},
-		`{"s/0 of 2":"7"}`:                         {"", "", ""}, // the other has not begun
-		`{"s":"9"}`:                                {"9", "9", "9"},
-		`{"s/0 of 3":"7","s/2 of 3":"5","sx":"1"}`: {"7", "", "5"},
-		`{"other":"1"}`:                            {"", "", ""},
-	} {
-		if err := os.WriteFile(file, []byte(`{"streamArn":"arn","shards":`+content+`}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		opened, err := openCheckpoints(file, "arn", time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, opened.begin("s", 3)); diff != "" {
-			t.Errorf("three shards after %s (-want +got):\n%s", content, diff)
-		}
-	}
-}
-
-func TestASplitShardGoesOnWhereTheStreamWasTrimmed(t *testing.T) {
-	b := newTable(t)
-	file := filepath.Join(t.TempDir(), "c")
-	for _, key := range numbered(0, 10) {
-		b.putVersion(t, key, 0)
-	}
-	first := &versions{}
-	source, stop := splitInto(t, b, first.function(), 8, file)
-	waitUntil(t, "ten records", func() bool { return source.Position() == "10" })
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	if err := b.server.Trim(t.Context(), "commerce", source.Position()); err != nil {
-		t.Fatalf("Trim: %v", err)
-	}
-	// A killed runner may leave a file that is behind what was trimmed.
-	behind := strings.ReplaceAll(string(before), `"10"`, `"4"`)
-	if err := os.WriteFile(file, []byte(behind), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b.putVersion(t, "last", 0)
-	again := &versions{}
-	source, _ = splitInto(t, b, again.function(), 8, file)
-	waitUntil(t, "the end of the stream", func() bool { return source.Position() == "11" })
-	if _, ok := again.seen()["last"]; !ok || again.len() > 2 {
-		t.Errorf("after the trimming: got %v, want the last and at most the one that is never trimmed", again.seen())
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/local/template"
 )
@@ -17,126 +16,140 @@ import (
 // decision is an authorizer's answer: a policy, which may cover other requests than the one that it was asked about,
 // and a context.
 type decision struct {
-	policy  policy
-	context map[string]string
+	statements []events.IAMPolicyStatement
+	context    map[string]any
 }
 
 // authorize asks the route's authorizer, unless its answer is cached.
-func (x *exchange) authorize(authorizer template.Authorizer) error {
+func (x *exchange) authorize(authorizer template.Authorizer) (err error) {
 	key, ok := x.identity(authorizer)
 	if !ok {
-		return refuse("UNAUTHORIZED", "Unauthorized", nil)
+		return &refusal{kind: "UNAUTHORIZED"}
 	}
-	keep := authorizer.TTL > 0 && key != ""
-	var d decision
-	if keep {
-		d, ok = x.policies.get(key)
-	}
-	if !keep || !ok {
-		var err error
+	d, cached := x.policies.get(key)
+	if !cached {
 		if d, err = x.decide(authorizer.Function); err != nil {
 			return err
 		}
-		if keep {
+		if authorizer.TTL > 0 && key != "" {
 			x.policies.put(key, d, authorizer.TTL)
 		}
 	}
-	x.authorizer = d.context
-	if !d.policy.allows(x.methodARN()) {
-		return refuse("ACCESS_DENIED", "User is not authorized to access this resource", nil)
+	x.event.RequestContext.Authorizer = d.context
+	if !allows(d.statements, x.methodARN()) {
+		return &refusal{kind: "ACCESS_DENIED"}
 	}
 	return nil
 }
 
-// identity returns the key of the cache: the authorizer and the values of its identity sources. ok is false when one of
-// them is absent or empty.
+// identity returns the key of the cache: the authorizer and the values of its identity sources, "" where it has none. ok
+// is false when one of them is absent or empty.
 func (x *exchange) identity(authorizer template.Authorizer) (key string, ok bool) {
-	if len(authorizer.Headers)+len(authorizer.QueryStrings) == 0 {
-		return "", true
-	}
-	var b strings.Builder
-	b.WriteString(authorizer.Name)
-	add := func(value string) bool {
-		b.WriteByte(0)
-		b.WriteString(value)
-		return value != ""
-	}
 	for _, name := range authorizer.Headers {
-		if !add(x.r.Header.Get(name)) {
+		value := x.r.Header.Get(name)
+		if value == "" {
 			return "", false
 		}
+		key += "\x00" + value
 	}
-	for _, name := range authorizer.QueryStrings {
-		if !add(x.event.QueryStringParameters[name]) {
-			return "", false
-		}
+	if key != "" {
+		key = authorizer.Name + key
 	}
-	return b.String(), true
+	return key, true
 }
 
-func (x *exchange) decide(function string) (d decision, err error) {
-	answer, taken, err := x.call(invocation{
-		function: function,
-		event:    func() any { return x.authorizerRequest() },
-		payload: func() ([]byte, error) {
-			return marshal(authorizerEvent{Type: "REQUEST", MethodARN: x.methodARN(), event: x.event})
-		},
-		take: func(answer any) (same bool) { d, same = decisionOf(answer); return same },
-	})
+func (x *exchange) decide(function string) (decision, error) {
+	answer, err := call[events.APIGatewayCustomAuthorizerResponse](x, function, x.authorizerEvent(), "")
+	var unreadable answerError
 	switch {
+	case errors.As(err, &unreadable):
+		return decision{}, &refusal{kind: "AUTHORIZER_CONFIGURATION_ERROR", cause: err}
 	case err != nil && saysUnauthorized(err):
-		return d, refuse("UNAUTHORIZED", "Unauthorized", nil)
+		return decision{}, &refusal{kind: "UNAUTHORIZED"}
 	case err != nil:
-		return d, refuse("AUTHORIZER_FAILURE", "Internal server error", err)
-	case !taken:
-		if d, err = readDecision(answer); err != nil {
-			return d, refuse("AUTHORIZER_CONFIGURATION_ERROR", "Internal server error", fmt.Errorf("answer of %s: %w", function, err))
-		}
+		return decision{}, &refusal{kind: "AUTHORIZER_FAILURE", cause: err}
+	}
+	d, err := decisionOf(&answer)
+	if err != nil {
+		return decision{}, &refusal{kind: "AUTHORIZER_CONFIGURATION_ERROR", cause: fmt.Errorf("answer of %s: %w", function, err)}
 	}
 	return d, nil
 }
 
 // saysUnauthorized recognizes the one error that is an answer. A process's error has its type before its message.
 func saysUnauthorized(err error) bool {
-	text := err.Error()
-	return text == "Unauthorized" || strings.HasSuffix(text, ": errorString: Unauthorized")
+	return strings.HasSuffix(err.Error(), ": Unauthorized")
 }
 
-// readDecision reads an authorizer's answer. All values of the context become strings; lists and objects are refused.
-func readDecision(answer []byte) (decision, error) {
-	var from struct {
-		PrincipalID        string                    `json:"principalId"`
-		PolicyDocument     policy                    `json:"policyDocument"`
-		Context            map[string]jsontext.Value `json:"context"`
-		UsageIdentifierKey string                    `json:"usageIdentifierKey"`
-	}
-	if err := json.Unmarshal(answer, &from, json.RejectUnknownMembers(true)); err != nil {
-		return decision{}, fmt.Errorf("decode: %w", err)
-	}
-	if from.PrincipalID == "" {
+// decisionOf checks an authorizer's answer. All values of the context become strings; lists and objects are refused.
+func decisionOf(answer *events.APIGatewayCustomAuthorizerResponse) (decision, error) {
+	if answer.PrincipalID == "" {
 		return decision{}, errors.New("principalId is missing")
 	}
-	if err := from.PolicyDocument.check(); err != nil {
-		return decision{}, err
+	statements := answer.PolicyDocument.Statement
+	if len(statements) == 0 {
+		return decision{}, errors.New("policyDocument has no statement")
 	}
-	d := decision{policy: from.PolicyDocument, context: make(map[string]string, len(from.Context)+1)}
-	for name, value := range from.Context {
-		switch value.Kind() {
-		case '{', '[':
-			return decision{}, fmt.Errorf("context.%s is neither a string, a number nor a boolean", name)
-		case '"':
-			var text string
-			if err := json.Unmarshal(value, &text); err != nil {
-				return decision{}, fmt.Errorf("context.%s: %w", name, err)
-			}
-			d.context[name] = text
-		case 'n':
-		default:
-			d.context[name] = string(value)
+	for i, s := range statements {
+		if s.Effect != "Allow" && s.Effect != "Deny" {
+			return decision{}, fmt.Errorf("statement %d: effect is %q", i, s.Effect)
 		}
 	}
-	d.context["principalId"] = from.PrincipalID
+	d := decision{statements: statements, context: map[string]any{"principalId": answer.PrincipalID}}
+	for name, value := range answer.Context {
+		switch value.(type) {
+		case nil:
+		case string, bool, int, float64:
+			d.context[name] = fmt.Sprint(value)
+		default:
+			return decision{}, fmt.Errorf("context.%s is neither a string, a number nor a boolean", name)
+		}
+	}
 	return d, nil
+}
+
+// allows reports whether some statement allows the request and none denies it.
+func allows(statements []events.IAMPolicyStatement, methodARN string) bool {
+	allowed := false
+	for _, s := range statements {
+		if !matches(s.Action, "execute-api:Invoke") || !matches(s.Resource, methodARN) {
+			continue
+		}
+		if s.Effect == "Deny" {
+			return false
+		}
+		allowed = true
+	}
+	return allowed
+}
+
+func matches(patterns []string, name string) bool {
+	for _, pattern := range patterns {
+		if wildcard(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// wildcard matches a name with a pattern in which * matches any text.
+func wildcard(pattern, name string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star || !strings.HasPrefix(name, head) {
+		return pattern == name
+	}
+	name = name[len(head):]
+	for {
+		part, more, star := strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(name, rest)
+		}
+		at := strings.Index(name, part)
+		if at < 0 {
+			return false
+		}
+		name, rest = name[at+len(part):], more
+	}
 }
 
 // maxPolicies bounds the cache.

@@ -1,13 +1,12 @@
 package gateway
 
 import (
-	"fmt"
+	"encoding/base64"
 	"net"
 	"net/url"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/aws/aws-lambda-go/events"
 )
 
 // The account and API that events name.
@@ -17,90 +16,23 @@ const (
 	region    = "local"
 )
 
-// event holds the members that the payloads of authorizers and functions share. Its members are null where API Gateway sends
-// null.
-type event struct {
-	Resource                        string              `json:"resource"`
-	Path                            string              `json:"path"`
-	HTTPMethod                      string              `json:"httpMethod"`
-	Headers                         map[string]string   `json:"headers"`
-	MultiValueHeaders               map[string][]string `json:"multiValueHeaders"`
-	QueryStringParameters           map[string]string   `json:"queryStringParameters"`
-	MultiValueQueryStringParameters map[string][]string `json:"multiValueQueryStringParameters"`
-	PathParameters                  map[string]string   `json:"pathParameters"`
-	StageVariables                  map[string]string   `json:"stageVariables"`
-	RequestContext                  requestContext      `json:"requestContext"`
-}
-
-type requestContext struct {
-	AccountID         string            `json:"accountId"`
-	APIID             string            `json:"apiId"`
-	Authorizer        map[string]string `json:"authorizer,omitempty"`
-	DomainName        string            `json:"domainName"`
-	DomainPrefix      string            `json:"domainPrefix"`
-	ExtendedRequestID string            `json:"extendedRequestId"`
-	HTTPMethod        string            `json:"httpMethod"`
-	Identity          identity          `json:"identity"`
-	Path              string            `json:"path"`
-	Protocol          string            `json:"protocol"`
-	RequestID         string            `json:"requestId"`
-	RequestTime       string            `json:"requestTime"`
-	RequestTimeEpoch  int64             `json:"requestTimeEpoch"` // ms
-	ResourceID        string            `json:"resourceId"`
-	ResourcePath      string            `json:"resourcePath"`
-	Stage             string            `json:"stage"`
-}
-
-type identity struct {
-	AccessKey *string `json:"accessKey"`
-	AccountID *string `json:"accountId"`
-	Caller    *string `json:"caller"`
-	SourceIP  string  `json:"sourceIp"`
-	User      *string `json:"user"`
-	UserAgent string  `json:"userAgent"`
-	UserARN   *string `json:"userArn"`
-}
-
-// authorizerEvent is the payload of a REQUEST authorizer.
-type authorizerEvent struct {
-	Type      string `json:"type"`
-	MethodARN string `json:"methodArn"`
-	event
-}
-
-// functionEvent is the payload of a function.
-type functionEvent struct {
-	event
-	Body            *string `json:"body"`
-	IsBase64Encoded bool    `json:"isBase64Encoded"`
-}
-
-func (x *exchange) newEvent(path string, parameters []parameter) event {
-	host, _, err := net.SplitHostPort(x.r.RemoteAddr)
+// newEvent returns the event of a function, without the body and the authorizer's context.
+func (x *exchange) newEvent(path string, parameters map[string]string) events.APIGatewayProxyRequest {
+	client, _, err := net.SplitHostPort(x.r.RemoteAddr)
 	if err != nil {
-		host = x.r.RemoteAddr
+		client = x.r.RemoteAddr
 	}
-	e := event{
-		Resource:          x.route.Path,
-		Path:              path,
-		HTTPMethod:        x.r.Method,
-		MultiValueHeaders: x.headers(host),
-		RequestContext: requestContext{
-			AccountID:         accountID,
-			APIID:             apiID,
-			DomainName:        x.r.Host,
-			DomainPrefix:      strings.SplitN(x.r.Host, ".", 2)[0],
-			ExtendedRequestID: x.id,
-			HTTPMethod:        x.r.Method,
-			Identity:          identity{SourceIP: host, UserAgent: x.r.UserAgent()},
-			Path:              path,
-			Protocol:          x.r.Proto,
-			RequestID:         x.id,
-			RequestTime:       x.start.UTC().Format("02/Jan/2006:15:04:05 -0700"),
-			RequestTimeEpoch:  x.start.UnixMilli(),
-			ResourceID:        x.route.Path,
-			ResourcePath:      x.route.Path,
-			Stage:             x.api.Stage,
+	domain, _, _ := strings.Cut(x.r.Host, ".")
+	e := events.APIGatewayProxyRequest{
+		Resource: x.route.Path, Path: path, HTTPMethod: x.r.Method,
+		MultiValueHeaders: x.headers(client), PathParameters: parameters,
+		RequestContext: events.APIGatewayProxyRequestContext{
+			AccountID: accountID, APIID: apiID, Stage: x.api.Stage,
+			ResourceID: x.route.Path, ResourcePath: x.route.Path, Path: path, HTTPMethod: x.r.Method,
+			DomainName: x.r.Host, DomainPrefix: domain, Protocol: x.r.Proto,
+			RequestID: x.id, ExtendedRequestID: x.id,
+			RequestTime: x.start.UTC().Format("02/Jan/2006:15:04:05 -0700"), RequestTimeEpoch: x.start.UnixMilli(),
+			Identity: events.APIGatewayRequestIdentity{SourceIP: client, UserAgent: utf8Text(x.r.UserAgent())},
 		},
 	}
 	e.Headers = last(e.MultiValueHeaders)
@@ -108,14 +40,11 @@ func (x *exchange) newEvent(path string, parameters []parameter) event {
 		e.MultiValueQueryStringParameters = query(x.r.URL.RawQuery)
 		e.QueryStringParameters = last(e.MultiValueQueryStringParameters)
 	}
-	if len(parameters) > 0 {
-		e.PathParameters = make(map[string]string, len(parameters))
-		for _, p := range parameters {
-			e.PathParameters[p.name] = p.value
-		}
-	}
 	return e
 }
+
+// utf8Text replaces invalid UTF-8: a client's headers and query need not be, but an event is.
+func utf8Text(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // headers returns the request's as functions see them: with Host and the X-Forwarded ones, without those that concern
 // the connection.
@@ -125,7 +54,9 @@ func (x *exchange) headers(client string) map[string][]string {
 		switch name {
 		case "Connection", "Content-Length", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
 		default:
-			headers[name] = values
+			for _, value := range values {
+				headers[name] = append(headers[name], utf8Text(value))
+			}
 		}
 	}
 	scheme, port := "http", "80"
@@ -135,19 +66,14 @@ func (x *exchange) headers(client string) map[string][]string {
 	if _, own, err := net.SplitHostPort(x.r.Host); err == nil {
 		port = own
 	}
-	forwarded := client
-	if before := x.r.Header.Values("X-Forwarded-For"); len(before) > 0 {
-		forwarded = strings.Join(before, ", ") + ", " + client
-	}
 	headers["Host"] = []string{x.r.Host}
-	headers["X-Forwarded-For"] = []string{forwarded}
+	headers["X-Forwarded-For"] = []string{strings.Join(append(headers["X-Forwarded-For"], client), ", ")}
 	headers["X-Forwarded-Port"] = []string{port}
 	headers["X-Forwarded-Proto"] = []string{scheme}
 	return headers
 }
 
-// query decodes a query string. A part that cannot be decoded is passed on as it is: whether it is a fault is the
-// function's to say.
+// query decodes a query string. A part that cannot be decoded is passed on as it is, for the function to refuse.
 func query(raw string) map[string][]string {
 	values := map[string][]string{}
 	for part := range strings.SplitSeq(raw, "&") {
@@ -163,9 +89,9 @@ func query(raw string) map[string][]string {
 
 func unescaped(text string) string {
 	if decoded, err := url.QueryUnescape(text); err == nil {
-		return decoded
+		text = decoded
 	}
-	return text
+	return utf8Text(text)
 }
 
 // last keeps the last value of each name, as API Gateway does where an event has room for one.
@@ -179,20 +105,13 @@ func last(values map[string][]string) map[string]string {
 	return single
 }
 
-// payload renders the event of a function.
-func (x *exchange) payload(body []byte) ([]byte, error) {
-	e := functionEvent{event: x.event}
-	e.RequestContext.Authorizer = x.authorizer
-	if len(body) > 0 {
-		var text string
-		text, e.IsBase64Encoded = x.bodyText(body)
-		e.Body = &text
+// setBody puts the body into the event, as text or in base64.
+func (x *exchange) setBody(body []byte) {
+	if len(body) > 0 && x.isBinary(x.r.Header.Get("Content-Type")) {
+		x.event.Body, x.event.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+		return
 	}
-	payload, err := marshal(e)
-	if err == nil && len(payload) > maxPayload {
-		return nil, refuse("REQUEST_TOO_LARGE", "Request Too Long", nil)
-	}
-	return payload, err
+	x.event.Body = utf8Text(string(body))
 }
 
 // isBinary reports whether bodies of a media type travel in base64.
@@ -212,18 +131,17 @@ func (x *exchange) methodARN() string {
 	return "arn:aws:execute-api:" + region + ":" + accountID + ":" + apiID + "/" + x.api.Stage + "/" + x.r.Method + strings.TrimPrefix(x.event.Path, x.cfg.BasePath)
 }
 
-// marshal writes absent maps as null, as API Gateway does. What a client sent in its headers or query need not be
-// UTF-8, but an event is: the bytes that are not become U+FFFD.
-func marshal(v any) ([]byte, error) {
-	payload, err := json.Marshal(v, json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return nil, fmt.Errorf("encode event: %w", err)
+// authorizerEvent returns the event of a REQUEST authorizer.
+func (x *exchange) authorizerEvent() events.APIGatewayCustomAuthorizerRequestTypeRequest {
+	e, c := &x.event, &x.event.RequestContext
+	return events.APIGatewayCustomAuthorizerRequestTypeRequest{
+		Type: "REQUEST", MethodArn: x.methodARN(), Resource: e.Resource, Path: e.Path, HTTPMethod: e.HTTPMethod,
+		Headers: e.Headers, MultiValueHeaders: e.MultiValueHeaders, PathParameters: e.PathParameters,
+		QueryStringParameters: e.QueryStringParameters, MultiValueQueryStringParameters: e.MultiValueQueryStringParameters,
+		RequestContext: events.APIGatewayCustomAuthorizerRequestTypeRequestContext{
+			Path: c.Path, AccountID: c.AccountID, ResourceID: c.ResourceID, Stage: c.Stage, RequestID: c.RequestID,
+			Identity:     events.APIGatewayCustomAuthorizerRequestTypeRequestIdentity{SourceIP: c.Identity.SourceIP},
+			ResourcePath: c.ResourcePath, HTTPMethod: c.HTTPMethod, APIID: c.APIID,
+		},
 	}
-	return payload, nil
-}
-
-// first returns the first media type of an Accept header, "" without one.
-func first(accept string) string {
-	mediaType, _, _ := strings.Cut(accept, ",")
-	return mediaType
 }

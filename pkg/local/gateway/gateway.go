@@ -1,8 +1,9 @@
 // Package gateway answers HTTP as API Gateway's REST API would for the same template: it matches routes, asks
 // authorizers, gives functions the proxy event that Lambda gets and turns their answers, or the gateway's own refusals,
 // into HTTP. It follows the rules that a client or a function can observe, among them the surprising ones: headers
-// renamed, bodies in base64, policies cached. The [Invoker] runs the functions, with their timeouts. Throttling and
-// usage plans are left out.
+// renamed, bodies in base64, policies cached. The [Invoker] runs the functions, with their timeouts. Throttling, usage
+// plans, identity sources other than headers, the wildcard ? of policies and most variables of response templates are
+// left out.
 package gateway
 
 import (
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/uuid"
 
 	"github.com/commerce-integration/service/pkg/local/template"
@@ -31,6 +33,11 @@ const (
 // failed. It returns when ctx is done, at the latest.
 type Invoker func(ctx context.Context, function string, payload []byte) ([]byte, error)
 
+// Direct calls a function of this process with its event, an [events.APIGatewayProxyRequest] or an
+// [events.APIGatewayCustomAuthorizerRequestTypeRequest], and returns its answer in its type, without JSON between them.
+// The event's maps must only be read. ok is false, and nothing was called, when the function takes another type.
+type Direct func(ctx context.Context, function string, event any) (answer any, ok bool, err error)
+
 // Config holds settings with defaults.
 type Config struct {
 	Clock   func() time.Time // default time.Now
@@ -44,22 +51,16 @@ type Config struct {
 
 // Gateway is an http.Handler. It is safe for concurrent use.
 type Gateway struct {
-	api       template.API
-	invoke    Invoker
-	cfg       Config
-	routes    *routes
-	policies  *policyCache
-	responses map[string]response
+	api      template.API
+	invoke   Invoker
+	cfg      Config
+	routes   *routes
+	policies *policyCache
 }
 
 // New makes the handler of the model's API. The stage is at the root: paths have no prefix.
 func New(model *template.Model, invoke Invoker, cfg *Config) *Gateway {
-	g := &Gateway{
-		api:       model.API,
-		invoke:    invoke,
-		routes:    newRoutes(model.API.Routes),
-		responses: make(map[string]response, len(model.API.Responses)),
-	}
+	g := &Gateway{api: model.API, invoke: invoke, routes: newRoutes(model.API.Routes)}
 	if cfg != nil {
 		g.cfg = *cfg
 	}
@@ -69,23 +70,18 @@ func New(model *template.Model, invoke Invoker, cfg *Config) *Gateway {
 	g.cfg.Logger = cmp.Or(g.cfg.Logger, slog.Default())
 	g.cfg.Timeout = cmp.Or(g.cfg.Timeout, maxWait)
 	g.policies = &policyCache{clock: g.cfg.Clock, decisions: map[string]cachedDecision{}}
-	for kind, declared := range model.API.Responses {
-		g.responses[kind] = newResponse(declared)
-	}
 	return g
 }
 
 // exchange is one request on its way through the gateway.
 type exchange struct {
 	*Gateway
-	w          http.ResponseWriter
-	r          *http.Request
-	id         string
-	start      time.Time
-	route      template.Route
-	event      event
-	estimated  estimate          // of the event, once it is asked for
-	authorizer map[string]string // the context of the authorizer's answer
+	w     http.ResponseWriter
+	r     *http.Request
+	id    string
+	start time.Time
+	route template.Route
+	event events.APIGatewayProxyRequest
 }
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +101,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			slog.String("function", x.route.Function), slog.String("responseType", refused.kind),
 			slog.Any("error", refused.cause))
 	}
-	x.answer(refused)
+	x.refuse(refused)
 }
 
 func (x *exchange) run() error {
@@ -113,7 +109,7 @@ func (x *exchange) run() error {
 	below, mapped := strings.CutPrefix(path, x.cfg.BasePath)
 	route, parameters, ok := x.routes.match(x.r.Method, below)
 	if !ok || !mapped {
-		return refuse("MISSING_AUTHENTICATION_TOKEN", "Missing Authentication Token", nil)
+		return &refusal{kind: "MISSING_AUTHENTICATION_TOKEN"}
 	}
 	x.route = route
 	body, err := x.body()
@@ -140,19 +136,12 @@ func requestPath(r *http.Request) string {
 }
 
 func (x *exchange) body() ([]byte, error) {
-	if x.r.ContentLength == 0 || x.r.Body == nil || x.r.Body == http.NoBody {
-		return nil, nil
-	}
-	tooLarge := refuse("REQUEST_TOO_LARGE", "Request Too Long", nil)
-	if x.r.ContentLength > maxRequestBody {
-		return nil, tooLarge
-	}
 	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxRequestBody+1))
-	if err != nil {
-		return nil, refuse("BAD_REQUEST_BODY", "Invalid request body", nil)
-	}
-	if len(body) > maxRequestBody {
-		return nil, tooLarge
+	switch {
+	case err != nil:
+		return nil, &refusal{kind: "BAD_REQUEST_BODY"}
+	case len(body) > maxRequestBody:
+		return nil, errTooLarge
 	}
 	return body, nil
 }

@@ -62,15 +62,16 @@ Resources:
           ResponseParameters: {Headers: {X-Request-Id: context.requestId, WWW-Authenticate: "'Bearer'", X-Asked: method.request.header.X-Ask}}
           ResponseTemplates:
             application/json: '{"code":"$context.authorizer.code","message":"$context.authorizer.message","id":"$context.requestId"}'
-        DEFAULT_4XX:
-          ResponseTemplates:
-            application/json: '{"type":"$context.error.responseType","message":$context.error.messageString,"at":"$context.httpMethod $context.path"}'
-        DEFAULT_5XX:
-          ResponseTemplates:
-            application/json: '{"type":"$context.error.responseType"}'
-        AUTHORIZER_FAILURE:
-          StatusCode: 503
+        MISSING_AUTHENTICATION_TOKEN: &response
+          StatusCode: 403
           ResponseTemplates: {application/json: '{"type":"$context.error.responseType"}'}
+        BAD_REQUEST_BODY: {<<: *response, StatusCode: 400}
+        UNAUTHORIZED: {<<: *response, StatusCode: 401}
+        REQUEST_TOO_LARGE: {<<: *response, StatusCode: 413}
+        AUTHORIZER_CONFIGURATION_ERROR: {<<: *response, StatusCode: 500}
+        DEFAULT_5XX: {<<: *response, StatusCode: 502}
+        AUTHORIZER_FAILURE: {<<: *response, StatusCode: 503}
+        INTEGRATION_TIMEOUT: {<<: *response, StatusCode: 504}
   Auth: {Type: AWS::Serverless::Function, Properties: {CodeUri: dist/auth/}}
   Web: {Type: AWS::Serverless::Function, Properties: {CodeUri: dist/web/}}
 `
@@ -80,7 +81,7 @@ const allowAll = `{"principalId":"p","policyDocument":{"Version":"2012-10-17","S
 	"context":{"text":"t","number":12,"float":1.5,"yes":true,"nothing":null}}`
 
 const denyAll = `{"principalId":"p","policyDocument":{"Version":"2012-10-17","Statement":[
-	{"Action":"execute-api:*","Effect":"Deny","Resource":"*"}]},
+	{"Action":["execute-api:*"],"Effect":"Deny","Resource":["*"]}]},
 	"context":{"code":"token_expired","message":"the token has expired"}}`
 
 // rig is a gateway on a real listener, with functions that a test scripts.
@@ -90,9 +91,9 @@ type rig struct {
 	mu      sync.Mutex
 	auth    func(events.APIGatewayCustomAuthorizerRequestTypeRequest) (string, error)
 	web     func(context.Context, events.APIGatewayProxyRequest) (string, error)
-	asked   int // calls of the authorizer
-	invoked int // calls of the function
-	payload []byte
+	direct  func(event any) (answer any, ok bool, err error) // nil: functions take JSON only
+	asked   int                                              // calls of the authorizer
+	invoked int                                              // calls of the function
 	now     time.Time
 }
 
@@ -121,6 +122,12 @@ func newRigWithin(t *testing.T, binary string, timeout time.Duration) *rig {
 		Clock:   func() time.Time { g.mu.Lock(); defer g.mu.Unlock(); return g.now },
 		Logger:  slog.New(slog.DiscardHandler),
 		Timeout: timeout,
+		Direct: func(_ context.Context, _ string, event any) (any, bool, error) {
+			if g.direct == nil {
+				return nil, false, nil
+			}
+			return g.direct(event)
+		},
 	})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -148,7 +155,6 @@ func (g *rig) invoke(ctx context.Context, function string, payload []byte) ([]by
 		}
 		g.mu.Lock()
 		g.invoked++
-		g.payload = payload
 		g.mu.Unlock()
 		answer, err = g.web(ctx, request)
 	default:
@@ -216,7 +222,7 @@ func TestRoutesMatchByPrecedence(t *testing.T) {
 		{"GET", "/users//keys/k", 403, `"MISSING_AUTHENTICATION_TOKEN"`},
 		{"GET", "/files", 403, `"MISSING_AUTHENTICATION_TOKEN"`},
 		{"GET", "/", 403, `"MISSING_AUTHENTICATION_TOKEN"`},
-		{"GET", "/nothing", 403, `"message":"Missing Authentication Token","at":"GET "`},
+		{"GET", "/nothing", 403, `"MISSING_AUTHENTICATION_TOKEN"`},
 	} {
 		got := g.send(test.method, test.target, nil, "Authorization", "Bearer t")
 		if got.status != test.wantStatus || !strings.Contains(got.body, test.want) {
@@ -284,23 +290,6 @@ func TestEventIsUTF8WhateverTheClientSends(t *testing.T) {
 	is := []string{got.QueryStringParameters["a"], got.QueryStringParameters["\ufffd"], got.Body, got.Headers["X-Odd"]}
 	if diff := cmp.Diff(want, is); answer.status != 200 || diff != "" {
 		t.Errorf("got %d %s, event (-want +got):\n%s", answer.status, answer.body, diff)
-	}
-}
-
-func TestAbsentPartsOfTheEventAreNull(t *testing.T) {
-	g := newRig(t, "'*~1*'")
-	g.send("GET", "/open", nil)
-	var event map[string]any
-	if err := json.Unmarshal(g.payload, &event); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"queryStringParameters", "multiValueQueryStringParameters", "pathParameters", "stageVariables", "body"} {
-		if value, ok := event[name]; !ok || value != nil {
-			t.Errorf("%s: got %v (present %t), want null", name, value, ok)
-		}
-	}
-	if context := event["requestContext"].(map[string]any); context["authorizer"] != nil {
-		t.Errorf("authorizer without an authorizer: %v", context["authorizer"])
 	}
 }
 
@@ -419,7 +408,7 @@ func TestAuthorizerIsAskedWithTheRequest(t *testing.T) {
 
 func TestAuthorizerDecides(t *testing.T) {
 	policyFor := func(effect, resource string) string {
-		return `{"principalId":"p","policyDocument":{"Statement":[{"Action":"execute-api:Invoke","Effect":"` + effect + `","Resource":"` + resource + `"}]}}`
+		return `{"principalId":"p","policyDocument":{"Statement":[{"Action":["execute-api:Invoke"],"Effect":"` + effect + `","Resource":["` + resource + `"]}]}}`
 	}
 	for _, test := range []struct {
 		name, answer string
@@ -429,12 +418,12 @@ func TestAuthorizerDecides(t *testing.T) {
 	}{
 		{"allows all", allowAll, nil, 200, "ok"},
 		{"allows this", policyFor("Allow", "arn:aws:execute-api:local:000000000000:local/prod/GET/users/7"), nil, 200, "ok"},
-		{"allows by wildcards", policyFor("Allow", "arn:*:local/prod/?ET/*/7"), nil, 200, "ok"},
+		{"allows by wildcards", policyFor("Allow", "arn:*:local/prod/*/users/*"), nil, 200, "ok"},
 		{"allows another", policyFor("Allow", "arn:aws:execute-api:local:000000000000:local/prod/GET/users/8"), nil, 401, `"code":""`},
 		{"denies", denyAll, nil, 401, `{"code":"token_expired","message":"the token has expired","id":"`},
 		{
 			"deny beats allow",
-			`{"principalId":"p","policyDocument":{"Statement":[{"Action":"*","Effect":"Allow","Resource":"*"},{"Action":"*","Effect":"Deny","Resource":"*"}]}}`,
+			`{"principalId":"p","policyDocument":{"Statement":[{"Action":["*"],"Effect":"Allow","Resource":["*"]},{"Action":["*"],"Effect":"Deny","Resource":["*"]}]}}`,
 			nil, 401, `"code":""`,
 		},
 		{"fails", "", errors.New("table unreachable"), 503, `{"type":"AUTHORIZER_FAILURE"}`},
@@ -566,5 +555,42 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 				t.Errorf("got %d %s, want %d", got.status, got.body, test.want)
 			}
 		})
+	}
+}
+
+// answerDirectly answers as functions of this process do.
+func answerDirectly(event any) (answer any, ok bool, err error) {
+	switch event := event.(type) {
+	case events.APIGatewayCustomAuthorizerRequestTypeRequest:
+		var decision events.APIGatewayCustomAuthorizerResponse
+		err := json.Unmarshal([]byte(allowAll), &decision)
+		return decision, true, err
+	case events.APIGatewayProxyRequest:
+		return events.APIGatewayProxyResponse{StatusCode: 200, Body: event.HTTPMethod + " " + event.Body + event.Headers["X-Odd"]}, true, nil
+	}
+	return nil, false, nil
+}
+
+func TestFunctionsOfThisProcessAreCalledWithoutJSON(t *testing.T) {
+	g := newRig(t, "")
+	g.direct = answerDirectly
+	for _, test := range []struct {
+		name, body, want string
+		wantInvoked      int // with JSON
+	}{
+		{"as usual", "text", "POST text\ufffd", 0},
+		{"not UTF-8", "a\xfdb", "POST a\ufffdb\ufffd", 0},
+		{"long", strings.Repeat("x", 1<<20), "ok", 1},
+		{"too long for Lambda", strings.Repeat("\x00", 3<<20), `{"type":"REQUEST_TOO_LARGE"}`, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := g.send("POST", "/users/me", strings.NewReader(test.body), "X-Odd", "\xfc")
+			if got.body != test.want || g.invoked != test.wantInvoked {
+				t.Errorf("got %q after %d calls with JSON, want %q after %d", got.body, g.invoked, test.want, test.wantInvoked)
+			}
+		})
+	}
+	if got := g.send("GET", "/any", nil); got.body != "GET " || g.asked != 0 {
+		t.Errorf("got %q, and %d calls of the authorizer with JSON", got.body, g.asked)
 	}
 }

@@ -1,97 +1,47 @@
 package gateway
 
 import (
-	"cmp"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-
-	"github.com/commerce-integration/service/pkg/local/template"
 )
 
 // refusal is an answer of the gateway itself, by the type of its response.
 type refusal struct {
-	kind    string
-	message string
-	status  int   // where the type leaves it open
-	cause   error // to be logged, nil for a fault of the client's
+	kind  string
+	cause error // to be logged, nil for a fault of the client's
 }
 
-func (r *refusal) Error() string { return r.kind + ": " + r.message }
+func (r *refusal) Error() string { return r.kind }
 
-func refuse(kind, message string, cause error) *refusal {
-	return &refusal{kind: kind, message: message, cause: cause}
-}
+var errTooLarge = &refusal{kind: "REQUEST_TOO_LARGE"}
 
 // broken is the refusal of an integration that gave no answer or one that the gateway cannot read.
 func broken(cause error) *refusal {
-	return &refusal{kind: "DEFAULT_5XX", message: "Internal server error", status: http.StatusBadGateway, cause: cause}
+	return &refusal{kind: "DEFAULT_5XX", cause: cause}
 }
 
-// response is a gateway response, its template parsed.
-type response struct {
-	status    int
-	mediaType string
-	headers   map[string]string
-	parts     []templatePart
-}
+var contextVariable = regexp.MustCompile(`\$context\.[\w.]+`)
 
-// templatePart is a piece of a template: text, or a variable of the context by its name without "$context.".
-type templatePart struct{ text, variable string }
-
-func newResponse(declared template.GatewayResponse) response {
-	r := response{status: declared.Status, headers: declared.Headers, mediaType: "application/json"}
-	source, ok := declared.Templates[r.mediaType]
-	if !ok {
-		for mediaType := range declared.Templates {
-			if r.mediaType == "application/json" || mediaType < r.mediaType {
-				r.mediaType = mediaType
-			}
-		}
-		source = declared.Templates[r.mediaType]
-	}
-	for source != "" {
-		before, after, found := strings.Cut(source, "$context.")
-		r.parts = append(r.parts, templatePart{text: before})
-		if !found {
-			break
-		}
-		end := strings.IndexFunc(after, func(c rune) bool {
-			return c != '.' && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
-		})
-		if end < 0 {
-			end = len(after)
-		}
-		r.parts = append(r.parts, templatePart{variable: after[:end]})
-		source = after[end:]
-	}
-	return r
-}
-
-// answer writes the gateway response of a refusal.
-func (x *exchange) answer(refused *refusal) {
-	r := x.responses[refused.kind]
+// refuse writes the gateway response of a refusal.
+func (x *exchange) refuse(refused *refusal) {
+	declared := x.api.Responses[refused.kind]
 	header := x.w.Header()
-	for name, expression := range r.headers {
+	for name, expression := range declared.Headers {
 		if value := x.mapped(expression, refused); value != "" {
 			header.Set(name, value)
 		}
 	}
-	var body strings.Builder
-	for _, p := range r.parts {
-		body.WriteString(p.text)
-		if p.variable != "" {
-			body.WriteString(x.variable(p.variable, refused))
-		}
-	}
-	header.Set("Content-Type", r.mediaType)
-	header.Set("Content-Length", strconv.Itoa(body.Len()))
-	x.w.WriteHeader(cmp.Or(r.status, refused.status))
+	body := contextVariable.ReplaceAllStringFunc(declared.Templates["application/json"], func(name string) string {
+		return x.variable(strings.TrimPrefix(name, "$context."), refused)
+	})
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(declared.Status)
 	if x.r.Method != http.MethodHead {
 		// An error means that the client has gone.
-		_, _ = x.w.Write([]byte(body.String()))
+		_, _ = x.w.Write([]byte(body))
 	}
 }
 
@@ -110,38 +60,17 @@ func (x *exchange) mapped(expression string, refused *refusal) string {
 	return ""
 }
 
-// variable returns a variable of the context, "" for one that is not set.
+// variable returns a variable of the context, "" for one that is not set or not known here.
 func (x *exchange) variable(name string, refused *refusal) string {
 	if key, ok := strings.CutPrefix(name, "authorizer."); ok {
-		return x.authorizer[key]
+		text, _ := x.event.RequestContext.Authorizer[key].(string)
+		return text
 	}
-	c := &x.event.RequestContext
 	switch name {
-	case "requestId", "extendedRequestId":
+	case "requestId":
 		return x.id
-	case "error.message":
-		return refused.message
-	case "error.messageString":
-		quoted, _ := json.Marshal(refused.message) // a constant of ours
-		return string(quoted)
 	case "error.responseType":
 		return refused.kind
-	case "httpMethod":
-		return x.r.Method
-	case "path":
-		return c.Path
-	case "resourcePath":
-		return c.ResourcePath
-	case "stage":
-		return x.api.Stage
-	case "requestTime":
-		return c.RequestTime
-	case "requestTimeEpoch":
-		return strconv.FormatInt(x.start.UnixMilli(), 10)
-	case "identity.sourceIp":
-		return c.Identity.SourceIP
-	case "identity.userAgent":
-		return c.Identity.UserAgent
 	}
 	return ""
 }

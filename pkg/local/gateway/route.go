@@ -16,9 +16,6 @@ type routes struct {
 	methods   map[string]template.Route
 }
 
-// parameter is a path parameter and its value, escaped as it was sent.
-type parameter struct{ name, value string }
-
 func newRoutes(declared []template.Route) *routes {
 	root := &routes{}
 	for _, route := range declared {
@@ -59,10 +56,12 @@ func (n *routes) child(segment string) *routes {
 	return *child
 }
 
-// match finds the route of a request. A slash at the end does not count.
-func (n *routes) match(method, path string) (template.Route, []parameter, bool) {
+// match finds the route of a request and its path parameters, escaped as they were sent. A slash at the end does not
+// count.
+func (n *routes) match(method, path string) (template.Route, map[string]string, bool) {
 	rest := strings.TrimRight(strings.TrimPrefix(path, "/"), "/")
-	found, parameters := n.find(rest, nil)
+	parameters := map[string]string{}
+	found := n.find(rest, parameters)
 	if found == nil {
 		return template.Route{}, nil, false
 	}
@@ -75,27 +74,27 @@ func (n *routes) match(method, path string) (template.Route, []parameter, bool) 
 }
 
 // find walks down to the node with methods that fits the rest of a path best.
-func (n *routes) find(rest string, parameters []parameter) (*routes, []parameter) {
+func (n *routes) find(rest string, parameters map[string]string) *routes {
 	if rest == "" {
 		if n.methods == nil {
-			return nil, nil
+			return nil
 		}
-		return n, parameters
+		return n
 	}
 	segment, below, _ := strings.Cut(rest, "/")
 	if next := n.literal[segment]; next != nil {
-		if found, all := next.find(below, parameters); found != nil {
-			return found, all
+		if found := next.find(below, parameters); found != nil {
+			return found
 		}
 	}
 	if n.parameter != nil && segment != "" {
-		one := parameter{n.parameter.name, segment}
-		if found, all := n.parameter.find(below, append(parameters, one)); found != nil {
-			return found, all
+		if found := n.parameter.find(below, parameters); found != nil {
+			parameters[n.parameter.name] = segment
+			return found
 		}
 	}
 	if n.greedy != nil {
-		return n.greedy, append(parameters, parameter{n.greedy.name, rest})
+		parameters[n.greedy.name] = rest
 	}
-	return nil, nil
+	return n.greedy
 }

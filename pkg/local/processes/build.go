@@ -18,19 +18,16 @@ import (
 var ErrNoBinaries = errors.New("the functions' binaries can be neither built nor found")
 
 // Binaries returns the path of each function's binary. In a checkout with the Go command it builds them into the
-// folder as they are deployed, but for this machine. Elsewhere it takes those of root/dist, if they are for this machine.
-// It fails with [ErrNoBinaries] when neither is possible. Functions with further build tags are not in dist.
-func Binaries(ctx context.Context, root, folder string, functions []string, tags ...string) (map[string]string, error) {
+// folder as they are deployed, but compiled for this machine. Elsewhere it takes those of root/dist, if they are for this
+// machine. It fails with [ErrNoBinaries] when neither is possible.
+func Binaries(ctx context.Context, root, folder string, functions []string) (map[string]string, error) {
 	compiler, err := exec.LookPath("go")
 	if err == nil && isCheckout(root, functions) {
-		return build(ctx, compiler, root, folder, functions, tags)
+		return build(ctx, compiler, root, folder, functions)
 	}
-	why := fmt.Sprintf("%s is no checkout of the repository", root)
+	why := fmt.Sprintf("%s is not a checkout of the repository", root)
 	if err != nil {
-		why = "there is no Go command"
-	}
-	if len(tags) > 0 {
-		return nil, fmt.Errorf("%w with %s: %s", ErrNoBinaries, strings.Join(tags, " and "), why)
+		why = "the Go command is not installed"
 	}
 	found := map[string]string{}
 	for _, name := range functions {
@@ -56,8 +53,8 @@ func isCheckout(root string, functions []string) bool {
 	return err == nil
 }
 
-// build builds the functions with the flags of make build, and the tags.
-func build(ctx context.Context, compiler, root, folder string, functions, tags []string) (map[string]string, error) {
+// build builds the functions with the flags of make build.
+func build(ctx context.Context, compiler, root, folder string, functions []string) (map[string]string, error) {
 	folder, err := filepath.Abs(folder)
 	if err == nil {
 		err = os.MkdirAll(folder, 0o755)
@@ -65,7 +62,7 @@ func build(ctx context.Context, compiler, root, folder string, functions, tags [
 	if err != nil {
 		return nil, fmt.Errorf("make the folder of the functions' binaries: %w", err)
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(append([]string{"lambda.norpc"}, tags...), ","), "-ldflags", "-s -w", "-o", folder + string(filepath.Separator)}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", folder + string(filepath.Separator)}
 	built := map[string]string{}
 	for _, name := range functions {
 		args = append(args, "./functions/"+name)

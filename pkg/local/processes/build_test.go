@@ -60,13 +60,6 @@ func TestACheckoutIsBuilt(t *testing.T) {
 	if _, err := os.Stat(got["api"]); err != nil {
 		t.Error(err)
 	}
-	tagged := filepath.Join(root, "functions", "api", "tagged.go")
-	if err := os.WriteFile(tagged, []byte("//go:build tagged\n\npackage main\n\nvar _ = nowhere\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Binaries(t.Context(), root, folder, []string{"api"}, "tagged"); err == nil || !strings.Contains(err.Error(), "undefined: nowhere") {
-		t.Errorf("with a tag: got %v, want the tag's file compiled", err)
-	}
 	if err := os.WriteFile(filepath.Join(root, "functions", "api", "main.go"), []byte("package main\n\nfunc main() { nothing() }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -96,12 +89,8 @@ func TestElsewhereTheBinariesOfDistAreTaken(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
-	root := lay(t, map[string]string{"dist/api/bootstrap": program(here)})
-	if _, err := Binaries(t.Context(), root, t.TempDir(), []string{"api"}, "tagged"); !errors.Is(err, ErrNoBinaries) {
-		t.Errorf("with a tag: got %v, want none", err)
-	}
 	t.Setenv("PATH", "")
-	if _, err := Binaries(t.Context(), t.TempDir(), t.TempDir(), []string{"api"}); !errors.Is(err, ErrNoBinaries) || !strings.Contains(err.Error(), "there is no Go command") {
+	if _, err := Binaries(t.Context(), t.TempDir(), t.TempDir(), []string{"api"}); !errors.Is(err, ErrNoBinaries) || !strings.Contains(err.Error(), "the Go command is not installed") {
 		t.Errorf("without Go: got %v", err)
 	}
 }

@@ -16,8 +16,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/commerce-integration/service/pkg/local/child"
 )
 
 // Config holds the optional settings of a fleet.
@@ -35,12 +33,14 @@ const MaxPayload = 6291556
 
 // A Fleet is all instances of all functions. It is safe for concurrent use.
 type Fleet struct {
-	cfg      Config
-	launcher *child.Launcher
-	logs     *logs
-	pools    map[string]*pool
-	running  sync.WaitGroup // instances
-	closing  sync.Once
+	cfg     Config
+	logs    *logs
+	pools   map[string]*pool
+	running sync.WaitGroup // instances
+
+	mu     sync.Mutex // held to close the fleet, and to start an instance
+	closed context.Context
+	end    func() // ends closed
 }
 
 // New makes a fleet without instances. It fails when a binary is missing.
@@ -55,15 +55,14 @@ func New(functions []Function, cfg Config) (*Fleet, error) {
 		cfg.Logs = io.Discard
 	}
 	f := &Fleet{cfg: cfg, logs: &logs{out: cfg.Logs}, pools: map[string]*pool{}}
+	f.closed, f.end = context.WithCancel(context.Background())
 	for _, function := range functions {
 		if _, err := os.Stat(function.Binary); err != nil {
 			return nil, fmt.Errorf("binary of the function %s: %w", function.Name, err)
 		}
-		f.pools[function.Name] = &pool{fleet: f, function: function.withDefaults(), alive: map[*instance]bool{}}
+		f.pools[function.Name] = newPool(f, function.withDefaults())
 	}
-	var err error
-	f.launcher, err = child.NewLauncher()
-	return f, err
+	return f, nil
 }
 
 // Invoke runs a function with an event, both event and answer as Lambda's invoke JSON, in an idle instance, in a new one
@@ -73,7 +72,7 @@ func New(functions []Function, cfg Config) (*Fleet, error) {
 func (f *Fleet) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
 	p := f.pools[function]
 	if p == nil {
-		return nil, fmt.Errorf("there is no function %q", function)
+		return nil, fmt.Errorf("unknown function %q", function)
 	}
 	if len(event) > MaxPayload {
 		return nil, fmt.Errorf("event for %s of %d bytes, more than %d", function, len(event), MaxPayload)
@@ -84,16 +83,22 @@ func (f *Fleet) Invoke(ctx context.Context, function string, event []byte) ([]by
 // errClosed fails invocations once the fleet is closed.
 var errClosed = errors.New("the functions are being stopped")
 
-// Close kills all instances, which fails their invocations, and returns when they are gone. Closing again does nothing.
-func (f *Fleet) Close() error {
-	f.closing.Do(f.close)
+// start runs an instance, unless the fleet is closed.
+func (f *Fleet) start(instance func()) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed.Err() != nil {
+		return errClosed
+	}
+	f.running.Go(instance)
 	return nil
 }
 
-func (f *Fleet) close() {
-	for _, p := range f.pools {
-		p.close()
-	}
+// Close kills all instances, which fails their invocations, and returns when they are gone. Closing again does nothing.
+func (f *Fleet) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end()
 	f.running.Wait()
-	f.launcher.Close()
+	return nil
 }

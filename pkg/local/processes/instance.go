@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,175 +16,143 @@ import (
 	"github.com/commerce-integration/service/pkg/local/child"
 )
 
-// An instance is a process of a function with a Runtime API of its own. The pool's lock guards its state while the process
-// runs.
+// An instance is a process of a function with a Runtime API of its own.
 type instance struct {
 	pool *pool
-	work chan *invocation // to a process that waits for it
+	cmd  *exec.Cmd
+	api  *http.Server
+	asks chan chan<- *invocation // the process asks for work
+	gone <-chan struct{}         // closed when the process has ended
 
-	process *os.Process // nil until it has started
-	ready   bool        // it has asked for work
-	current *invocation // nil between invocations
-	begun   bool        // current was handed to the process
-	outcome *outcome    // of current, until the process has asked for more or is gone
-	timer   *time.Timer // of initialization, deadline or idleness
-	cause   error       // why the process was killed, nil when it ended by itself
-	failed  error       // what it reported of its initialization
+	mu      sync.Mutex  // guards what follows
+	current *invocation // what the process has
+	outcome *outcome    // of current, until the process asks for more
 }
 
-// run starts the process and returns when it has ended, and with it its invocation.
-func (n *instance) run() {
-	how := n.serve()
-	n.pool.remove(n)
-	n.pool.mu.Lock()
-	defer n.pool.mu.Unlock()
-	level := slog.LevelWarn
-	if errors.Is(n.cause, errIdle) || errors.Is(n.cause, errClosed) {
-		level = slog.LevelDebug
-	}
-	n.pool.fleet.cfg.Logger.Log(context.Background(), level, "instance ended", "function", n.pool.function.Name, "how", how, "cause", n.cause)
-	if n.current != nil {
-		n.current.done <- n.last(how)
-	}
+func newInstance(p *pool) *instance {
+	return &instance{pool: p, asks: make(chan chan<- *invocation)}
 }
 
-// last is the outcome of the invocation whose process has ended. The caller holds the lock.
-func (n *instance) last(how error) outcome {
-	switch {
-	case n.outcome != nil:
-		return *n.outcome
-	case n.cause != nil:
-		return outcome{err: n.cause}
-	case n.failed != nil:
-		return outcome{err: n.failed}
-	}
-	return outcome{err: n.current.exited(how)}
-}
-
-// serve runs the process with its Runtime API and returns how it ended.
-func (n *instance) serve() error {
+// start starts a process with its Runtime API.
+func (p *pool) start() (*instance, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("listen for the runtime API: %w", err)
+		return nil, fmt.Errorf("listen for the runtime API: %w", err)
 	}
-	api := &http.Server{Handler: n.handler(), ReadHeaderTimeout: 10 * time.Second}
-	go api.Serve(listener) //nolint:errcheck // it ends by Close
-	defer api.Close()
-	cmd, err := n.start(listener.Addr().String())
-	if err != nil {
-		return err
+	n := newInstance(p)
+	n.api = &http.Server{Handler: n.handler(), ReadHeaderTimeout: 10 * time.Second}
+	go n.api.Serve(listener) //nolint:errcheck // it ends by Close
+	stream := time.Now().UTC().Format("2006/01/02") + "/[" + version + "]" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	n.cmd = exec.Command(p.function.Binary) //nolint:gosec // it is the function's
+	n.cmd.Env = p.function.environment(p.fleet.cfg.Region, listener.Addr().String(), stream)
+	out := p.fleet.logs.of(p.function.Name)
+	defer out.named(n.cmd)
+	n.cmd.Stdout, n.cmd.Stderr = out, out
+	// A terminal's interrupt must reach only the caller, which lets functions finish and then kills them.
+	child.Apart(n.cmd)
+	// A process that the function started must not keep Wait by holding the output open.
+	n.cmd.WaitDelay = time.Second
+	if n.gone, err = child.Start(n.cmd); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", p.function.Binary, err), n.api.Close())
 	}
-	err = cmd.Wait()
-	n.pool.mu.Lock()
-	defer n.pool.mu.Unlock()
-	n.process = nil
-	if n.timer != nil {
-		n.timer.Stop()
-	}
-	if err == nil {
-		err = errors.New("exit status 0")
-	}
-	return err
+	return n, nil
 }
 
-func (n *instance) start(runtimeAPI string) (*exec.Cmd, error) {
-	fleet, function := n.pool.fleet, n.pool.function
-	stream := time.Now().UTC().Format("2006/01/02") + "/[" + version + "]" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	cmd := exec.Command(function.Binary) //nolint:gosec // it is the function's
-	cmd.Env = function.environment(fleet.cfg.Region, runtimeAPI, stream)
-	out := fleet.logs.of(function.Name)
-	defer out.named(cmd)
-	cmd.Stdout, cmd.Stderr = out, out
-	// A terminal's interrupt must reach only the caller, which lets functions finish and then kills them.
-	child.Apart(cmd)
-	// A process that the function started must not keep Wait by holding the output open.
-	cmd.WaitDelay = time.Second
-	n.pool.mu.Lock()
-	defer n.pool.mu.Unlock()
-	if n.pool.closed {
+// stop kills the process without a warning, as Lambda does to a function without extensions.
+func (n *instance) stop() {
+	_ = n.cmd.Process.Kill() // it may have ended
+	<-n.gone
+	_ = n.api.Close()
+}
+
+// serve hands invocations to the process, from i on, until it is idle for too long or its end fails one. It returns that
+// one with its outcome.
+func (n *instance) serve(i *invocation) (*invocation, outcome) {
+	init, timeout := n.pool.fleet.cfg.Init, n.pool.function.Timeout
+	tooSlow := &FunctionError{Type: "Sandbox.Timedout", Message: fmt.Sprintf("initialization timed out after %.2f seconds", init.Seconds())}
+	ask, err := n.asked(i, init, tooSlow)
+	if err != nil {
+		return i, outcome{err: err}
+	}
+	for {
+		n.begin(i, timeout)
+		ask <- i
+		// As in Lambda an invocation is over only when the process asks for the next.
+		ask, err = n.asked(i, timeout, i.failed("Sandbox.Timedout", "Task timed out after %.2f seconds", timeout.Seconds()))
+		o := n.end(i, err)
+		if err != nil {
+			return i, o
+		}
+		n.pool.idle.Add(1)
+		i.done <- o
+		i = n.idle()
+		n.pool.idle.Add(-1)
+		if i == nil {
+			return nil, outcome{}
+		}
+	}
+}
+
+// asked waits until the process asks for work. The error is what fails i meanwhile: late after the limit.
+func (n *instance) asked(i *invocation, limit time.Duration, late error) (chan<- *invocation, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case ask := <-n.asks:
+		return ask, nil
+	case <-n.gone:
+		return nil, i.failed("Runtime.ExitError", "Runtime exited: %v", n.cmd.ProcessState)
+	case <-timer.C:
+		return nil, late
+	case <-n.pool.fleet.closed.Done():
 		return nil, errClosed
 	}
-	if err := fleet.launcher.Start(cmd); err != nil {
-		return nil, fmt.Errorf("start %s: %w", function.Binary, err)
-	}
-	n.process = cmd.Process
-	n.timer = time.AfterFunc(fleet.cfg.Init, n.tooSlow)
-	return cmd, nil
 }
 
-// begin gives the instance an invocation. Its timeout runs from here and does not include the initialization of a new
-// process. The caller holds the lock.
-func (n *instance) begin(i *invocation) {
-	n.timer.Stop()
-	n.current, n.begun, n.outcome = i, true, nil
-	i.deadline = time.Now().Add(n.pool.function.Timeout)
-	n.timer = time.AfterFunc(n.pool.function.Timeout, func() { n.expire(i) })
+// begin makes i the process's invocation. Its timeout runs from here and does not include the initialization.
+func (n *instance) begin(i *invocation, timeout time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.current = i
+	i.deadline = time.Now().Add(timeout)
 }
 
-// rest ends the instance's invocation when it asks for the next. As in Lambda an invocation is over only then, so that
-// sequential invocations get the same instance. The caller holds the lock.
-func (n *instance) rest() {
-	n.timer.Stop()
-	n.ready = true
-	if !n.begun {
-		return
+// end returns the outcome of the process's invocation: what it answered, or the error.
+func (n *instance) end(i *invocation, err error) outcome {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := n.outcome
+	n.current, n.outcome = nil, nil
+	switch {
+	case o != nil:
+		return *o
+	case err != nil:
+		return outcome{err: err}
 	}
-	if n.outcome == nil {
-		n.outcome = &outcome{err: &FunctionError{Type: "Runtime.InvalidStateTransition", Message: "RequestId: " + n.current.id + " Error: the runtime asked for work before it answered"}}
-	}
-	n.current.done <- *n.outcome
-	n.current, n.begun, n.outcome = nil, false, nil
+	return outcome{err: i.failed("Runtime.InvalidStateTransition", "the runtime asked for work before it answered")}
 }
 
-// expire ends an instance whose invocation is past its deadline.
-func (n *instance) expire(i *invocation) {
-	n.pool.mu.Lock()
-	defer n.pool.mu.Unlock()
-	if n.current == i {
-		n.end(i.timedOut(n.pool.function.Timeout))
+// idle waits for another invocation, nil when the process is to end.
+func (n *instance) idle() *invocation {
+	timer := time.NewTimer(n.pool.fleet.cfg.Idle)
+	defer timer.Stop()
+	select {
+	case i := <-n.pool.work:
+		return i
+	case <-n.gone:
+	case <-timer.C:
+	case <-n.pool.fleet.closed.Done():
 	}
+	return nil
 }
 
-// tooSlow ends an instance that has not asked for work in time.
-func (n *instance) tooSlow() {
-	n.pool.mu.Lock()
-	defer n.pool.mu.Unlock()
-	if !n.ready {
-		n.end(&FunctionError{Type: "Sandbox.Timedout", Message: fmt.Sprintf("initialization timed out after %.2f seconds", n.pool.fleet.cfg.Init.Seconds())})
+// settle takes the outcome of the process's invocation. It refuses another ID or a second outcome.
+func (n *instance) settle(id string, answer []byte, failure error) (refused *FunctionError) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.current == nil || n.outcome != nil || n.current.id != id {
+		return &FunctionError{Type: "InvalidRequestID", Message: "Invalid request ID"}
 	}
-}
-
-// errIdle ends an instance that was idle for Config.Idle.
-var errIdle = errors.New("it was idle")
-
-// retire ends an instance that is idle.
-func (n *instance) retire() {
-	n.pool.mu.Lock()
-	defer n.pool.mu.Unlock()
-	if n.pool.forget(n) {
-		n.end(errIdle)
-	}
-}
-
-// errHungUp ends an instance that gave up waiting for work.
-var errHungUp = errors.New("it hung up on the runtime API")
-
-// hungUp ends a process that closed its connection, so that it gets no work: nearly always it is dying.
-func (n *instance) hungUp() {
-	n.pool.mu.Lock()
-	defer n.pool.mu.Unlock()
-	if n.pool.forget(n) {
-		n.end(errHungUp)
-	}
-}
-
-// end kills the process without a warning, as Lambda does to a function without extensions. The first cause counts. The
-// caller holds the lock.
-func (n *instance) end(cause error) {
-	if n.cause == nil {
-		n.cause = cause
-	}
-	if n.process != nil {
-		_ = n.process.Kill() // it may just have ended
-	}
+	n.outcome = &outcome{answer, failure}
+	return nil
 }

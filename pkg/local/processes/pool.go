@@ -2,29 +2,34 @@ package processes
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"sync"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 )
 
+// handOver is more than an instance needs from the outcome of an invocation until it takes the next one.
+const handOver = 20 * time.Millisecond
+
 // A pool is the instances of one function.
 type pool struct {
 	fleet    *Fleet
 	function Function
+	slots    chan struct{}    // holds one for each instance
+	work     chan *invocation // taken by an idle instance
+	idle     atomic.Int64     // instances that take work, or are about to
+}
 
-	mu      sync.Mutex // guards what follows, and the state of the instances
-	alive   map[*instance]bool
-	idle    []*instance   // the last to become so is the first to get work, so that the others can end
-	waiting []*invocation // for an instance to become free, first come first served
-	closed  bool
+func newPool(fleet *Fleet, function Function) *pool {
+	return &pool{fleet: fleet, function: function, slots: make(chan struct{}, function.Instances), work: make(chan *invocation)}
 }
 
 func (p *pool) invoke(ctx context.Context, event []byte) ([]byte, error) {
-	i := newInvocation(event)
-	if err := p.submit(i); err != nil {
+	i := &invocation{id: uuid.NewString(), event: event, done: make(chan outcome, 1)}
+	if err := p.submit(ctx, i); err != nil {
 		return nil, fmt.Errorf("invoke %s: %w", p.function.Name, err)
 	}
 	select {
@@ -33,97 +38,53 @@ func (p *pool) invoke(ctx context.Context, event []byte) ([]byte, error) {
 			return nil, fmt.Errorf("invoke %s: %w", p.function.Name, o.err)
 		}
 		return o.answer, nil
-	case <-ctx.Done():
-		p.withdraw(i)
+	case <-ctx.Done(): // the instance goes on, as in Lambda
 		return nil, fmt.Errorf("invoke %s: %w", p.function.Name, context.Cause(ctx))
 	}
 }
 
-// submit gives the invocation to an instance or queues it.
-func (p *pool) submit(i *invocation) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.closed:
+// submit gives the invocation to an idle instance, to a new one or, when there are as many as may be, to the first that
+// becomes free. Those that wait come in their order.
+func (p *pool) submit(ctx context.Context, i *invocation) error {
+	if p.idle.Load() > 0 {
+		select {
+		case p.work <- i:
+			return nil
+		case <-time.After(handOver): // other invocations were faster
+		}
+	}
+	select {
+	case p.work <- i:
+		return nil
+	case p.slots <- struct{}{}:
+		return p.fleet.start(func() { p.run(i) })
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-p.fleet.closed.Done():
 		return errClosed
-	case len(p.idle) > 0:
-		n := p.idle[len(p.idle)-1]
-		p.idle = p.idle[:len(p.idle)-1]
-		n.begin(i)
-		n.work <- i
-	case len(p.alive) < p.function.Instances:
-		p.grow(i)
-	default:
-		p.waiting = append(p.waiting, i)
-	}
-	return nil
-}
-
-// withdraw removes an invocation from the queue. One that has an instance goes on, as in Lambda.
-func (p *pool) withdraw(i *invocation) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at := slices.Index(p.waiting, i); at >= 0 {
-		p.waiting = slices.Delete(p.waiting, at, at+1)
 	}
 }
 
-// grow starts an instance for an invocation. The caller holds the lock.
-func (p *pool) grow(first *invocation) {
-	n := &instance{pool: p, current: first, work: make(chan *invocation, 1)}
-	p.alive[n] = true
-	p.fleet.running.Go(n.run)
-}
-
-// next returns the next invocation of an instance that asks for work: its first, or one that waits. When it returns nil,
-// the instance is idle and gets its work by channel. The caller holds the lock.
-func (p *pool) next(n *instance) *invocation {
-	if n.current == nil && len(p.waiting) > 0 {
-		n.current, p.waiting = p.waiting[0], p.waiting[1:]
+// run serves invocations by one process, from the first on, until it ends. When the last invocation has its
+// outcome, the process is gone and its slot free.
+func (p *pool) run(first *invocation) {
+	n, err := p.start()
+	if err != nil {
+		<-p.slots
+		first.done <- outcome{err: err}
+		return
 	}
-	if n.current != nil {
-		n.begin(n.current)
-		return n.current
+	last, o := n.serve(first)
+	n.stop()
+	<-p.slots
+	level := slog.LevelDebug
+	if last != nil {
+		last.done <- o
+		if !errors.Is(o.err, errClosed) {
+			level = slog.LevelWarn
+		}
 	}
-	p.idle = append(p.idle, n)
-	n.timer = time.AfterFunc(p.fleet.cfg.Idle, n.retire)
-	return nil
-}
-
-// remove drops an instance whose process has ended and starts another if invocations wait.
-func (p *pool) remove(n *instance) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.alive, n)
-	p.forget(n)
-	if !p.closed && len(p.waiting) > 0 {
-		first := p.waiting[0]
-		p.waiting = p.waiting[1:]
-		p.grow(first)
-	}
-}
-
-// forget takes an instance out of the idle ones and reports whether it was one. The caller holds the lock.
-func (p *pool) forget(n *instance) bool {
-	at := slices.Index(p.idle, n)
-	if at < 0 {
-		return false
-	}
-	p.idle = slices.Delete(p.idle, at, at+1)
-	return true
-}
-
-func (p *pool) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	for _, i := range p.waiting {
-		i.done <- outcome{err: errClosed}
-	}
-	p.waiting = nil
-	for n := range p.alive {
-		n.end(errClosed)
-	}
+	p.fleet.cfg.Logger.Log(context.Background(), level, "instance ended", "function", p.function.Name, "how", n.cmd.ProcessState, "cause", o.err)
 }
 
 // A FunctionError is Lambda's answer to an invocation that failed: what the function reported, or how its process ended.
@@ -153,18 +114,7 @@ type outcome struct {
 	err    error
 }
 
-func newInvocation(event []byte) *invocation {
-	return &invocation{id: uuid.NewString(), event: event, done: make(chan outcome, 1)}
-}
-
-// timedOut is how Lambda fails an invocation past its deadline.
-func (i *invocation) timedOut(limit time.Duration) *FunctionError {
-	return &FunctionError{
-		Type: "Sandbox.Timedout", Message: fmt.Sprintf("RequestId: %s Error: Task timed out after %.2f seconds", i.id, limit.Seconds()),
-	}
-}
-
-// exited is how Lambda fails an invocation whose process ended.
-func (i *invocation) exited(how error) *FunctionError {
-	return &FunctionError{Type: "Runtime.ExitError", Message: fmt.Sprintf("RequestId: %s Error: Runtime exited: %v", i.id, how)}
+// failed is how Lambda fails an invocation by a fault of the function's process.
+func (i *invocation) failed(kind, format string, args ...any) *FunctionError {
+	return &FunctionError{Type: kind, Message: fmt.Sprintf("RequestId: %s Error: "+format, append([]any{i.id}, args...)...)}
 }

@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,7 @@ import (
 // order is an event of the stand-in: what it is to do.
 type order struct {
 	Do   string `json:"do"`
-	Path string `json:"path,omitempty"`
+	Path string `json:"path,omitempty"` // the process makes a file of this name with its id added
 	Text string `json:"text,omitempty"`
 	Size int    `json:"size,omitempty"`
 }
@@ -32,7 +33,6 @@ type told struct {
 	RequestID   string   `json:"requestId"`
 	ARN         string   `json:"arn"`
 	Left        int64    `json:"left"` // ms to the deadline
-	Trace       string   `json:"trace"`
 	Environment []string `json:"environment"`
 	Text        string   `json:"text"`
 }
@@ -50,37 +50,17 @@ func TestMain(m *testing.M) {
 		})
 	case "never ready":
 		time.Sleep(time.Hour)
-	case "init error":
-		resp, err := http.Post("http://"+os.Getenv("AWS_LAMBDA_RUNTIME_API")+"/2018-06-01/runtime/init/error", "application/json",
-			strings.NewReader(`{"errorType":"Init.Broken","errorMessage":"no table"}`))
-		fmt.Println(resp.StatusCode, err)
-		os.Exit(1)
 	case "init exit":
 		os.Exit(3)
-	case "parent":
-		fmt.Println(parent())
-		time.Sleep(time.Hour)
 	}
-}
-
-// parent starts a process of the function and tells its id.
-func parent() (said string) {
-	self, err := os.Executable()
-	if err != nil {
-		return err.Error()
-	}
-	fleet, err := New([]Function{{Name: "echo", Binary: self, Environment: map[string]string{"STAND_IN": "echo"}}}, Config{})
-	if err != nil {
-		return err.Error()
-	}
-	got, err := try(context.Background(), fleet, order{})
-	if err != nil {
-		return err.Error()
-	}
-	return fmt.Sprint("child ", got.PID)
 }
 
 func obey(ctx context.Context, o order, count int) (any, error) {
+	if o.Path != "" {
+		if err := os.WriteFile(fmt.Sprint(o.Path, ".", os.Getpid()), nil, 0o600); err != nil {
+			return nil, err
+		}
+	}
 	switch o.Do {
 	case "sleep":
 		time.Sleep(time.Hour)
@@ -106,7 +86,7 @@ func obey(ctx context.Context, o order, count int) (any, error) {
 	deadline, _ := ctx.Deadline()
 	return told{
 		PID: os.Getpid(), Count: count, RequestID: lc.AwsRequestID, ARN: lc.InvokedFunctionArn, Left: time.Until(deadline).Milliseconds(),
-		Trace: os.Getenv("_X_AMZN_TRACE_ID"), Environment: os.Environ(), Text: o.Text,
+		Environment: os.Environ(), Text: o.Text,
 	}, nil
 }
 
@@ -189,7 +169,7 @@ func failure(t *testing.T, f *Fleet, o order) *FunctionError {
 	return failed
 }
 
-// waitUntil polls for at most 20 s.
+// waitUntil polls for at most a minute.
 func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
@@ -199,30 +179,22 @@ func waitUntil(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// process is an instance that runs.
-type process struct {
-	PID  int
-	Busy bool // it has an invocation
-}
+// instances is how many of the function run.
+func (f *Fleet) instances() int { return len(f.pools["echo"].slots) }
 
-// processes lists the function's instances that run.
-func (f *Fleet) processes() []process {
-	p := f.pools["echo"]
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var all []process
-	for n := range p.alive {
-		if n.process != nil {
-			all = append(all, process{PID: n.process.Pid, Busy: n.current != nil})
-		}
+// busy lists the processes that obey an order with this path.
+func busy(t *testing.T, path string) (pids []int) {
+	t.Helper()
+	found, err := filepath.Glob(path + ".*")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return all
-}
-
-// waiting is how many invocations wait for an instance.
-func (f *Fleet) waiting() int {
-	p := f.pools["echo"]
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.waiting)
+	for _, file := range found {
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(file), "."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/local/template"
 )
@@ -18,31 +17,19 @@ import (
 // A Queue exists on the queue server.
 type Queue struct{ URL, ARN string }
 
-// Queues makes the queues under their logical ids, dead letter queues before those that redrive to them. Existing queues
-// get the declared attributes and keep their messages.
+// Queues makes the queues under their logical ids. Existing queues get the declared attributes and keep their messages.
 func Queues(ctx context.Context, client *sqs.Client, queues map[string]template.Queue) (map[string]Queue, error) {
 	made := make(map[string]Queue, len(queues))
-	var provision func(id string) error
-	provision = func(id string) error {
-		if _, done := made[id]; done {
-			return nil
-		}
-		q, ok := queues[id]
-		if !ok {
-			return fmt.Errorf("the template has no queue %s", id)
-		}
-		if q.DeadLetterQueue != "" {
-			if err := provision(q.DeadLetterQueue); err != nil {
-				return err
+	// Dead letter queues come first, because others redrive to them.
+	for _, redrives := range []bool{false, true} {
+		for id, q := range queues {
+			if (q.DeadLetterQueue != "") != redrives {
+				continue
 			}
-		}
-		var err error
-		made[id], err = createQueue(ctx, client, q, made[q.DeadLetterQueue])
-		return err
-	}
-	for id := range queues {
-		if err := provision(id); err != nil {
-			return nil, err
+			var err error
+			if made[id], err = createQueue(ctx, client, q, made[q.DeadLetterQueue]); err != nil {
+				return nil, fmt.Errorf("make the queue %s: %w", id, err)
+			}
 		}
 	}
 	return made, nil
@@ -58,13 +45,7 @@ func createQueue(ctx context.Context, client *sqs.Client, q template.Queue, dead
 		"MaximumMessageSize":            strconv.Itoa(q.MaxMessageSize),
 	}
 	if q.DeadLetterQueue != "" {
-		policy, err := json.Marshal(map[string]string{
-			"deadLetterTargetArn": deadLetters.ARN, "maxReceiveCount": strconv.Itoa(q.MaxReceiveCount),
-		}, json.Deterministic(true))
-		if err != nil {
-			return Queue{}, fmt.Errorf("redrive policy of %s: %w", q.LogicalID, err)
-		}
-		attributes["RedrivePolicy"] = string(policy)
+		attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"%d"}`, deadLetters.ARN, q.MaxReceiveCount)
 	}
 	url, err := ensureQueue(ctx, client, q.LogicalID, attributes)
 	if err != nil {
@@ -74,7 +55,7 @@ func createQueue(ctx context.Context, client *sqs.Client, q template.Queue, dead
 		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
 	})
 	if err != nil {
-		return Queue{}, fmt.Errorf("read the queue %s: %w", q.LogicalID, err)
+		return Queue{}, err
 	}
 	return Queue{URL: url, ARN: got.Attributes["QueueArn"]}, nil
 }
@@ -86,15 +67,12 @@ func ensureQueue(ctx context.Context, client *sqs.Client, name string, attribute
 		return aws.ToString(created.QueueUrl), nil
 	}
 	if exists := (*types.QueueNameExists)(nil); !errors.As(err, &exists) {
-		return "", fmt.Errorf("create the queue %s: %w", name, err)
+		return "", err
 	}
 	found, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if err != nil {
-		return "", fmt.Errorf("find the queue %s: %w", name, err)
+		return "", err
 	}
 	_, err = client.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: found.QueueUrl, Attributes: attributes})
-	if err != nil {
-		return "", fmt.Errorf("change the queue %s: %w", name, err)
-	}
-	return aws.ToString(found.QueueUrl), nil
+	return aws.ToString(found.QueueUrl), err
 }

@@ -19,18 +19,14 @@ import (
 // declares none.
 func Table(ctx context.Context, client *dynamodb.Client, t template.Table, name string) (streamARN string, err error) {
 	_, err = client.CreateTable(ctx, tableInput(t, name))
-	var exists *types.ResourceInUseException
-	if err != nil && !errors.As(err, &exists) {
-		return "", fmt.Errorf("create the table %s: %w", name, err)
-	}
+	exists := (*types.ResourceInUseException)(nil)
 	if err == nil && t.TTL != "" {
 		_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-			TableName:               &name,
-			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.TTL, Enabled: aws.Bool(true)},
+			TableName: &name, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.TTL, Enabled: aws.Bool(true)},
 		})
-		if err != nil {
-			return "", fmt.Errorf("set the time to live of %s: %w", name, err)
-		}
+	}
+	if err != nil && !errors.As(err, &exists) {
+		return "", fmt.Errorf("create the table %s: %w", name, err)
 	}
 	described, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	if err != nil {

@@ -1,89 +1,103 @@
 package queueserver
 
-// receiptEntry is a receipt handle, alone or in a batch.
-type receiptEntry struct {
-	ID                string `json:"Id"`
-	ReceiptHandle     string
-	VisibilityTimeout *int64 // for ChangeMessageVisibility, in seconds
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// receipt returns the receipt handle of a message's latest receive. It stays valid over restarts, since receives are
+// recorded.
+func receipt(m *message) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(m.Queue + " " + m.ID + " " + strconv.Itoa(m.State.Count)))
 }
 
-type receiptInput struct {
-	queueRef
-	receiptEntry
-}
-
-type receiptBatchInput struct {
-	queueRef
-	Entries []receiptEntry
-}
-
-// onReceipt makes an operation on one receipt handle.
-func (s *Server) onReceipt(act receiptAction) func(call, *receiptInput) (nothing, error) {
-	return func(_ call, in *receiptInput) (out nothing, err error) {
-		return out, s.onQueue(in.queueRef, func(c *change, q *queue) error { return act(c, q, &in.receiptEntry) })
+// received returns the message of a receipt handle, nil when the handle is outdated: the message is gone or was received
+// again since.
+func (q *queue) received(handle *string) (*message, error) {
+	if aws.ToString(handle) == "" {
+		return nil, missing("ReceiptHandle")
 	}
+	text, err := base64.RawURLEncoding.DecodeString(*handle)
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) != 3 || fields[0] != q.Name {
+		return nil, errHandle()
+	}
+	if m := q.messages[fields[1]]; m != nil && strconv.Itoa(m.State.Count) == fields[2] {
+		return m, nil
+	}
+	return nil, nil
 }
 
-// onReceipts makes an operation on a batch of receipt handles.
-func (s *Server) onReceipts(act receiptAction) func(call, *receiptBatchInput) (*batchResult[done], error) {
-	return func(_ call, in *receiptBatchInput) (*batchResult[done], error) {
-		out := &batchResult[done]{}
-		return out, s.onQueue(in.queueRef, func(c *change, q *queue) error {
-			if err := checkBatch(in.Entries, func(e *receiptEntry) string { return e.ID }); err != nil {
-				return err
-			}
-			for i := range in.Entries {
-				e := &in.Entries[i]
-				if err := out.add(e.ID, done{e.ID}, act(c, q, e)); err != nil {
-					return err
-				}
-			}
-			return nil
+// acknowledge deletes a message. An outdated handle deletes nothing, and that is not an error.
+func (c change) acknowledge(q *queue, handle *string) error {
+	m, err := q.received(handle)
+	if m != nil {
+		c.delete(q, m)
+	}
+	return err
+}
+
+func (s *Server) deleteMessage(_ *http.Request, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
+	return &sqs.DeleteMessageOutput{}, s.onQueue(in.QueueUrl, func(c change, q *queue) error { return c.acknowledge(q, in.ReceiptHandle) })
+}
+
+func (s *Server) deleteMessageBatch(r *http.Request, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
+	return s.DeleteMessageBatch(r.Context(), in)
+}
+
+// DeleteMessageBatch is the operation without HTTP, as [Server.ReceiveMessage] is.
+func (s *Server) DeleteMessageBatch(_ context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
+	out := &sqs.DeleteMessageBatchOutput{}
+	id := func(e *types.DeleteMessageBatchRequestEntry) *string { return e.Id }
+	return out, s.onQueue(in.QueueUrl, func(c change, q *queue) (err error) {
+		out.Successful, out.Failed, err = each(in.Entries, id, func(e *types.DeleteMessageBatchRequestEntry) (types.DeleteMessageBatchResultEntry, error) {
+			return types.DeleteMessageBatchResultEntry{Id: e.Id}, c.acknowledge(q, e.ReceiptHandle)
 		})
-	}
-}
-
-type receiptAction func(*change, *queue, *receiptEntry) error
-
-// acknowledge deletes a message. A handle that is no longer the message's deletes nothing, which is no error.
-func (c *change) acknowledge(q *queue, e *receiptEntry) error {
-	m, err := q.received(e.ReceiptHandle)
-	if err != nil || m == nil {
 		return err
-	}
-	return c.write(&messageDeleted{Queue: q.id, Seq: m.Seq})
-}
-
-// checkVisibility checks a timeout in seconds, if there is one.
-func checkVisibility(timeout *int64) error {
-	if timeout != nil && (*timeout < 0 || *timeout > maxVisibility) {
-		return errValue(*timeout, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
-	}
-	return nil
+	})
 }
 
 // changeVisibility sets when a received message becomes visible again, at most 12 hours after its receive.
-func (c *change) changeVisibility(q *queue, e *receiptEntry) error {
-	if e.VisibilityTimeout == nil {
-		return errMissing("VisibilityTimeout")
-	}
-	if err := checkVisibility(e.VisibilityTimeout); err != nil {
+func (c change) changeVisibility(q *queue, handle *string, timeout int32) error {
+	if err := between("VisibilityTimeout", timeout, 0, maxVisibility); err != nil {
 		return err
 	}
-	m, err := q.received(e.ReceiptHandle)
+	m, err := q.received(handle)
 	if err != nil {
 		return err
 	}
 	if m == nil {
-		return errValue(e.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
+		return invalid("Value %s for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.", *handle)
 	}
-	visible := c.now + *e.VisibilityTimeout*1000
-	if visible > m.Received+maxVisibility*1000 {
-		return errValue(*e.VisibilityTimeout, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
+	to := m.State
+	to.Visible = c.now + int64(timeout)*1000
+	if to.Visible > to.Received+maxVisibility*1000 {
+		return invalid("Total VisibilityTimeout for the message is beyond the limit [%d seconds].", maxVisibility)
 	}
-	if err := c.write(&visibilityChanged{Queue: q.id, Seq: m.Seq, Visible: visible}); err != nil {
-		return err
-	}
-	q.showDue(c.now)
+	c.set(q, m, to)
 	return nil
+}
+
+func (s *Server) changeMessageVisibility(_ *http.Request, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
+	return &sqs.ChangeMessageVisibilityOutput{}, s.onQueue(in.QueueUrl, func(c change, q *queue) error {
+		return c.changeVisibility(q, in.ReceiptHandle, in.VisibilityTimeout)
+	})
+}
+
+func (s *Server) changeMessageVisibilityBatch(_ *http.Request, in *sqs.ChangeMessageVisibilityBatchInput) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	out := &sqs.ChangeMessageVisibilityBatchOutput{}
+	id := func(e *types.ChangeMessageVisibilityBatchRequestEntry) *string { return e.Id }
+	return out, s.onQueue(in.QueueUrl, func(c change, q *queue) (err error) {
+		out.Successful, out.Failed, err = each(in.Entries, id, func(e *types.ChangeMessageVisibilityBatchRequestEntry) (types.ChangeMessageVisibilityBatchResultEntry, error) {
+			return types.ChangeMessageVisibilityBatchResultEntry{Id: e.Id}, c.changeVisibility(q, e.ReceiptHandle, e.VisibilityTimeout)
+		})
+		return err
+	})
 }

@@ -2,64 +2,50 @@ package queueserver
 
 import (
 	"errors"
-	"net/http"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 )
 
 const maxBatch = 10
 
-// batchResult is the outcome of each entry of a batch.
-type batchResult[T any] struct {
-	Successful []T
-	Failed     []batchFailure
-}
-
-type batchFailure struct {
-	ID          string `json:"Id"`
-	SenderFault bool
-	Code        string
-	Message     string
-}
-
-// done is the result of an entry whose operation returns nothing.
-type done struct {
-	ID string `json:"Id"`
-}
-
-// add adds the result of one entry. An error of the protocol fails the entry only; add returns any other, which fails
-// the request.
-func (o *batchResult[T]) add(id string, ok T, err error) error {
-	refusal := (*apiError)(nil)
-	switch {
-	case err == nil:
-		o.Successful = append(o.Successful, ok)
-	case errors.As(err, &refusal):
-		senderFault := refusal.status < http.StatusInternalServerError
-		o.Failed = append(o.Failed, batchFailure{ID: id, SenderFault: senderFault, Code: refusal.code, Message: refusal.message})
-	default:
-		return err
-	}
-	return nil
-}
-
 // checkBatch returns the error that makes a batch invalid as a whole.
-func checkBatch[T any](entries []T, id func(*T) string) error {
+func checkBatch[T any](entries []T, id func(*T) *string) error {
 	if len(entries) == 0 {
-		return modelled("EmptyBatchRequest", "There should be at least one entry in the request.")
+		return &types.EmptyBatchRequest{Message: aws.String("There should be at least one entry in the request.")}
 	}
 	if len(entries) > maxBatch {
-		return modelled("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxBatch, len(entries))
+		return &types.TooManyEntriesInBatchRequest{Message: aws.String(fmt.Sprintf("Maximum number of entries per request are %d. You have sent %d.", maxBatch, len(entries)))}
 	}
 	seen := map[string]bool{}
 	for i := range entries {
-		name := id(&entries[i])
-		if name == "" || len(name) > 80 || !onlyNameCharacters(name) {
-			return modelled("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores."+
-				" It can be at most 80 letters long.")
-		}
+		name := aws.ToString(id(&entries[i]))
 		if seen[name] {
-			return modelled("BatchEntryIdsNotDistinct", "Id %s repeated.", name)
+			return &types.BatchEntryIdsNotDistinct{Message: aws.String("Id " + name + " repeated.")}
 		}
 		seen[name] = true
 	}
 	return nil
+}
+
+// each acts on the entries of a batch one by one. One that is refused fails alone.
+func each[E, R any](entries []E, id func(*E) *string, act func(*E) (R, error)) (done []R, failed []types.BatchResultErrorEntry, err error) {
+	if err := checkBatch(entries, id); err != nil {
+		return nil, nil, err
+	}
+	for i := range entries {
+		result, err := act(&entries[i])
+		if err == nil {
+			done = append(done, result)
+			continue
+		}
+		var api smithy.APIError
+		errors.As(err, &api) // operations on one message fail only so
+		failed = append(failed, types.BatchResultErrorEntry{
+			Id: id(&entries[i]), SenderFault: true, Code: aws.String(api.ErrorCode()), Message: aws.String(api.ErrorMessage()),
+		})
+	}
+	return done, failed, nil
 }

@@ -1,114 +1,65 @@
 package queueserver
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 )
 
-// apiError is an error of the protocol. The JSON protocol names the shape in the body, and the code of the older query
-// protocol, which clients that know it still expect, in a header.
-type apiError struct {
-	shape   string // with its namespace, as in __type
-	code    string // of the query protocol
-	message string
-	status  int
+// refused makes an error that the service's model does not declare, by its code.
+func refused(code, format string, args ...any) error {
+	return &smithy.GenericAPIError{Code: code, Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
 }
 
-func (e *apiError) Error() string { return e.code + ": " + e.message }
-
-const (
-	sqsNamespace   = "com.amazonaws.sqs#"
-	coralNamespace = "com.amazon.coral.service#" // errors that the service's model does not declare
-	codePrefix     = "AWS.SimpleQueueService."
-)
-
-// modelled makes an error that the service's model declares, with a query code in the service's namespace.
-func modelled(shape, format string, args ...any) *apiError {
-	return &apiError{sqsNamespace + shape, codePrefix + shape, fmt.Sprintf(format, args...), http.StatusBadRequest}
+func invalid(format string, args ...any) error {
+	return refused("InvalidParameterValue", format, args...)
 }
 
-// plain makes an error that the service's model declares, whose query code is its name.
-func plain(status int, shape, format string, args ...any) *apiError {
-	return &apiError{sqsNamespace + shape, shape, fmt.Sprintf(format, args...), status}
+func missing(parameter string) error {
+	return refused("MissingParameter", "The request must contain the parameter %s.", parameter)
 }
 
-// undeclared makes an error that the service's model does not declare.
-func undeclared(status int, shape, code, format string, args ...any) *apiError {
-	return &apiError{coralNamespace + shape, code, fmt.Sprintf(format, args...), status}
+// between checks a numeric parameter.
+func between[N int32 | int64 | int](name string, value, least, most N) error {
+	if value < least || value > most {
+		return invalid("Value %d for parameter %s is invalid. Reason: Must be between %d and %d, if provided.", value, name, least, most)
+	}
+	return nil
 }
 
-func errNoQueue() *apiError {
-	e := modelled("QueueDoesNotExist", "The specified queue does not exist.")
-	e.code = codePrefix + "NonExistentQueue"
-	return e
+func errNoQueue() error {
+	return &types.QueueDoesNotExist{Message: aws.String("The specified queue does not exist.")}
 }
 
-func errQueueExists(attribute string) *apiError {
-	e := modelled("QueueNameExists", "A queue already exists with the same name and a different value for attribute %s", attribute)
-	e.code = "QueueAlreadyExists"
-	return e
+func errNoARN(parameter string) error {
+	return &types.ResourceNotFoundException{Message: aws.String("The resource that you specified for the " + parameter + " parameter doesn't exist.")}
 }
 
-func errPurging(name string) *apiError {
-	e := modelled("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", name)
-	e.status = http.StatusForbidden
-	return e
+func errHandle() error {
+	return &types.ReceiptHandleIsInvalid{Message: aws.String("The input receipt handle is invalid.")}
 }
 
-func errFIFO() *apiError {
-	return modelled("UnsupportedOperation", "This server has standard queues only: FIFO queues are not supported.")
+func errClosed() error {
+	return &smithy.GenericAPIError{Code: "ServiceUnavailable", Message: "The queue server is shutting down.", Fault: smithy.FaultServer}
 }
 
-func errParameter(format string, args ...any) *apiError {
-	return undeclared(http.StatusBadRequest, "InvalidParameterValueException", "InvalidParameterValue", format, args...)
-}
-
-// errValue is errParameter in the form that names the value, the parameter and the reason.
-func errValue(value any, parameter, reason string) *apiError {
-	return errParameter("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
-}
-
-func errMissing(parameter string) *apiError {
-	return undeclared(http.StatusBadRequest, "MissingRequiredParameterException", "MissingParameter",
-		"The request must contain the parameter %s.", parameter)
-}
-
-func errAttributeName(name string) *apiError {
-	return plain(http.StatusBadRequest, "InvalidAttributeName", "Unknown Attribute %s.", name)
-}
-
-func errAttributeValue(name string) *apiError {
-	return plain(http.StatusBadRequest, "InvalidAttributeValue", "Invalid value for the parameter %s.", name)
-}
-
-func errHandle() *apiError {
-	return plain(http.StatusNotFound, "ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
-}
-
-func errNoResource(message string) *apiError {
-	return plain(http.StatusNotFound, "ResourceNotFoundException", "%s", message)
-}
-
-func errNoARN(parameter string) *apiError {
-	return errNoResource("The resource that you specified for the " + parameter + " parameter doesn't exist.")
-}
-
-func errSyntax(err error) *apiError {
-	return undeclared(http.StatusBadRequest, "SerializationException", "MalformedInput", "%v", err)
-}
-
-func errOperation(name string) *apiError {
-	return undeclared(http.StatusBadRequest, "UnknownOperationException", "InvalidAction",
-		"The action %q is not valid for this endpoint.", name)
-}
-
-func errClosed() *apiError {
-	return undeclared(http.StatusServiceUnavailable, "ServiceUnavailableException", "ServiceUnavailable",
-		"The queue server is shutting down.")
-}
-
-// errInternal hides a fault of ours from the client. The fault itself is logged.
-func errInternal() *apiError {
-	return undeclared(http.StatusInternalServerError, "InternalFailure", "InternalFailure",
-		"The queue server could not record the request.")
+// refuse answers an error; an error that is not the protocol's is logged and answered as a fault of the server.
+func (s *Server) refuse(w http.ResponseWriter, operation string, err error) {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		s.config.Logger.Error("queue request failed", "operation", operation, "error", err)
+		api = &smithy.GenericAPIError{Code: "InternalFailure", Message: "The queue server could not record the request.", Fault: smithy.FaultServer}
+	}
+	status := http.StatusBadRequest
+	if api.ErrorFault() == smithy.FaultServer {
+		status = http.StatusServiceUnavailable
+	}
+	// A message may quote the request, which need not be text.
+	message := strings.ToValidUTF8(api.ErrorMessage(), "\uFFFD")
+	answer(w, status, map[string]string{"__type": "com.amazonaws.sqs#" + api.ErrorCode(), "message": message})
 }

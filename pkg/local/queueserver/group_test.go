@@ -1,4 +1,4 @@
-package queueserver_test
+package queueserver
 
 import (
 	"fmt"
@@ -28,22 +28,6 @@ func TestQuietGroupIsServedBeforeTheBacklogOfANoisyOne(t *testing.T) {
 	got := bodies(h.receive(queue, 10, 0))
 	if want := []string{"q0", "q1", "q2"}; !slices.Equal(got[:3], want) || len(got) != 10 {
 		t.Errorf("got %v, want %v first and the noisy group in the rest", got, want)
-	}
-}
-
-func TestGroupsTakeTurns(t *testing.T) {
-	h := overWire(t, nil)
-	queue := h.queue("q")
-	h.send(queue, "a", numbered("a", 100)...)
-	h.send(queue, "b", numbered("b", 100)...)
-	h.send(queue, "c", numbered("c", 2)...)
-	var got []types.Message
-	for range 3 {
-		got = append(got, h.receive(queue, 10, 0)...)
-	}
-	n := byGroup(got)
-	if n["a"] != 14 || n["b"] != 14 || n["c"] != 2 {
-		t.Errorf("30 messages of groups with 100, 100 and 2: got %v, want 14, 14 and 2", n)
 	}
 }
 
@@ -90,15 +74,6 @@ func TestSlowGroupKeepsOnlyItsShareOfTheConsumers(t *testing.T) {
 	if slow != consumers/2 || fast != rounds*consumers/2 {
 		t.Errorf("slow messages hold %d of %d consumers, %d fast ones were served; want %d and %d",
 			slow, consumers, fast, consumers/2, rounds*consumers/2)
-	}
-}
-
-func TestGroupDoesNotBlockItself(t *testing.T) {
-	h := overWire(t, nil)
-	queue := h.queue("q")
-	h.send(queue, "g", numbered("m", 20)...)
-	if got := len(h.receive(queue, 10, 0)) + len(h.receive(queue, 10, 0)); got != 20 {
-		t.Errorf("received %d messages of one group at once, want 20", got)
 	}
 }
 

@@ -1,7 +1,6 @@
 package queueserver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/uuid"
 )
 
 const (
@@ -19,22 +17,17 @@ const (
 	maxRequest = 8 << 20
 )
 
-// call is one request, as the operations see it.
-type call struct {
-	context.Context
-	base string // scheme and host of the queue URLs
-}
-
-type operation func(c call, body []byte) (any, error)
+// An operation answers a request. The types of the SDK are the protocol's shapes: their fields have its names.
+type operation func(r *http.Request, body []byte) (any, error)
 
 // bind makes an operation of a method with its own input and output.
-func bind[In, Out any](method func(call, *In) (Out, error)) operation {
-	return func(c call, body []byte) (any, error) {
+func bind[In, Out any](method func(*http.Request, *In) (Out, error)) operation {
+	return func(r *http.Request, body []byte) (any, error) {
 		in := new(In)
 		if err := json.Unmarshal(body, in); err != nil {
-			return nil, errSyntax(err)
+			return nil, refused("MalformedInput", "%v", err)
 		}
-		return method(c, in)
+		return method(r, in)
 	}
 }
 
@@ -46,80 +39,47 @@ func (s *Server) Handler() http.Handler {
 		"CreateQueue":                  bind(s.createQueue),
 		"GetQueueUrl":                  bind(s.getQueueURL),
 		"ListQueues":                   bind(s.listQueues),
-		"DeleteQueue":                  bind(s.deleteQueue),
-		"PurgeQueue":                   bind(s.purgeQueue),
 		"GetQueueAttributes":           bind(s.getQueueAttributes),
 		"SetQueueAttributes":           bind(s.setQueueAttributes),
-		"TagQueue":                     bind(s.tagQueue),
-		"UntagQueue":                   bind(s.untagQueue),
-		"ListQueueTags":                bind(s.listQueueTags),
-		"ListDeadLetterSourceQueues":   bind(s.listDeadLetterSourceQueues),
 		"SendMessage":                  bind(s.sendMessage),
 		"SendMessageBatch":             bind(s.sendMessageBatch),
 		"ReceiveMessage":               bind(s.receiveMessage),
-		"DeleteMessage":                bind(s.onReceipt((*change).acknowledge)),
-		"DeleteMessageBatch":           bind(s.onReceipts((*change).acknowledge)),
-		"ChangeMessageVisibility":      bind(s.onReceipt((*change).changeVisibility)),
-		"ChangeMessageVisibilityBatch": bind(s.onReceipts((*change).changeVisibility)),
+		"DeleteMessage":                bind(s.deleteMessage),
+		"DeleteMessageBatch":           bind(s.deleteMessageBatch),
+		"ChangeMessageVisibility":      bind(s.changeMessageVisibility),
+		"ChangeMessageVisibilityBatch": bind(s.changeMessageVisibilityBatch),
 		"StartMessageMoveTask":         bind(s.startMessageMoveTask),
 		"ListMessageMoveTasks":         bind(s.listMessageMoveTasks),
 		"CancelMessageMoveTask":        bind(s.cancelMessageMoveTask),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := uuid.NewString()
-		w.Header().Set("X-Amzn-Requestid", id)
-		out, err := serve(operations, w, r)
+		name, _ := strings.CutPrefix(r.Header.Get("X-Amz-Target"), targetPrefix)
+		out, err := serve(operations[name], w, r)
 		if err != nil {
-			s.refuse(w, r, id, err)
+			s.refuse(w, name, err)
 			return
 		}
 		answer(w, http.StatusOK, out)
 	})
 }
 
-func serve(operations map[string]operation, w http.ResponseWriter, r *http.Request) (any, error) {
-	target := r.Header.Get("X-Amz-Target")
-	if target == "" {
-		return nil, modelled("UnsupportedOperation", "This server speaks the AWS JSON 1.0 protocol only: the request has no X-Amz-Target header.")
-	}
-	name, _ := strings.CutPrefix(target, targetPrefix)
-	op := operations[name]
-	if op == nil || name == target {
-		return nil, errOperation(target)
+func serve(op operation, w http.ResponseWriter, r *http.Request) (any, error) {
+	if op == nil {
+		return nil, refused("InvalidAction", "This server has no operation %q of the AWS JSON 1.0 protocol.", r.Header.Get("X-Amz-Target"))
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
-		return nil, errParameter("One or more parameters are invalid. Reason: The request must be shorter than %d bytes.", tooLong.Limit)
+		return nil, invalid("One or more parameters are invalid. Reason: The request must be shorter than %d bytes.", tooLong.Limit)
 	}
 	if err != nil {
-		return nil, errSyntax(err)
+		return nil, refused("MalformedInput", "%v", err)
 	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	return op(call{Context: r.Context(), base: scheme + "://" + r.Host}, body)
-}
-
-// refuse answers an error; an error that is not the protocol's is logged and answered as a fault of the server.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, id string, err error) {
-	refusal := errInternal()
-	if !errors.As(err, &refusal) {
-		s.config.Logger.Error("queue request failed", "target", r.Header.Get("X-Amz-Target"), "request", id, "error", err)
-	}
-	fault := "Sender"
-	if refusal.status >= http.StatusInternalServerError {
-		fault = "Receiver"
-	}
-	w.Header().Set("X-Amzn-Query-Error", refusal.code+";"+fault)
-	// A message may quote the request, which need not be text.
-	message := strings.ToValidUTF8(refusal.message, "\uFFFD")
-	answer(w, refusal.status, map[string]string{"__type": refusal.shape, "message": message})
+	return op(r, body)
 }
 
 // answer writes a response. An error here is the connection's, which the client sees.
 func answer(w http.ResponseWriter, status int, body any) {
-	b, err := json.Marshal(body)
+	b, err := json.Marshal(body, json.OmitZeroStructFields(true))
 	if err != nil {
 		panic(fmt.Sprintf("encode %T: %v", body, err)) // no shape of ours can fail to encode
 	}

@@ -1,4 +1,4 @@
-package queueserver_test
+package queueserver
 
 import (
 	"fmt"
@@ -13,13 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/commerce-integration/service/pkg/base/sdkhttp"
-	"github.com/commerce-integration/service/pkg/local/queueserver"
 )
 
 // open opens a server that is closed with the test.
-func open(t testing.TB, dir string, config *queueserver.Config) *queueserver.Server {
+func open(t testing.TB, dir string, config *Config) *Server {
 	t.Helper()
-	s, err := queueserver.Open(dir, config)
+	s, err := Open(dir, config)
 	if err != nil {
 		t.Fatalf("Open(%s): %v", dir, err)
 	}
@@ -35,11 +34,11 @@ func open(t testing.TB, dir string, config *queueserver.Config) *queueserver.Ser
 type harness struct {
 	testing.TB
 	*sqs.Client
-	server *queueserver.Server
+	server *Server
 }
 
 // overWire serves a new server on a loopback port.
-func overWire(t testing.TB, config *queueserver.Config) *harness {
+func overWire(t testing.TB, config *Config) *harness {
 	t.Helper()
 	s := open(t, t.TempDir(), config)
 	web := httptest.NewServer(s.Handler())
@@ -49,7 +48,7 @@ func overWire(t testing.TB, config *queueserver.Config) *harness {
 
 // inBubble connects the SDK to a server without a socket, so that a test can run in a bubble of synctest, where time
 // passes only when everything waits for it.
-func inBubble(t testing.TB, dir string, config *queueserver.Config) *harness {
+func inBubble(t testing.TB, dir string, config *Config) *harness {
 	t.Helper()
 	s := open(t, dir, config)
 	return &harness{t, newClient("http://queues.test", direct{s.Handler()}), s}
@@ -149,6 +148,11 @@ func (h *harness) drain(queue string) []types.Message {
 		}
 		all = append(all, some...)
 	}
+}
+
+func (h *harness) trySend(queue, body string) error {
+	_, err := h.SendMessage(h.Context(), &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body})
+	return err
 }
 
 func (h *harness) delete(queue string, m types.Message) {

@@ -2,168 +2,183 @@ package queueserver
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/go-json-experiment/json"
 )
 
-// The files of a directory.
 const (
-	lockName    = "lock"
-	journalName = "queues.journal"
-	// compactedName is the shorter journal that takes the journal's place when it is complete.
-	compactedName = journalName + ".tmp"
-	// earlierPattern matches the journals of versions that numbered them.
-	earlierPattern = "[0-9]*.journal"
+	journalName = "queues.jsonl"
+	// earlierPattern matches the journals of versions that wrote another format.
+	earlierPattern = "*.journal"
 )
 
-// errEarlier is what Open returns for a directory that an earlier version wrote: its messages must not be left behind
+// ErrUnreadable is what Open returns for a journal with a line that is not one of this server's.
+var ErrUnreadable = errors.New("unreadable queue journal")
+
+// ErrEarlier is what Open returns for a directory that an earlier version wrote: its messages must not be left behind
 // silently.
-var errEarlier = errors.New("the queues were written by an earlier version of this server; run that version until they are empty, or start with empty ones")
+var ErrEarlier = errors.New("an earlier version wrote the queues in a format that this one does not read: " +
+	"run that version until they are empty, or start with no data by --fresh")
 
-// keepBuffer is the largest buffer that a journal keeps for its next write.
-const keepBuffer = 4 << 20
-
-// journal is the file that records are appended to. The server's lock guards it.
-type journal struct {
-	dir       string
-	file      *os.File
-	size      int64  // of the file in bytes
-	compacted int64  // its size after the latest compaction, 0 before the first since Open
-	pending   []byte // frames that are not yet written
-	err       error  // the first failure; nothing is written after it
+// line is one line of the journal: what a change has left. A message that moves is one line, so that no kill can lose
+// or double it.
+type line struct {
+	Queue   *queueLine // made, or with other attributes
+	Deleted string     // a message's id
+	Message *message   // entered a queue
+	State   *stateLine
 }
 
-// openJournal restores the state from the journal in dir, and opens it for more after cutting off a torn tail. It makes
-// the journal when there is none.
-func openJournal(dir string, log *slog.Logger, s *state) (*journal, error) {
-	path := filepath.Join(dir, journalName)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if earlier, _ := filepath.Glob(filepath.Join(dir, earlierPattern)); len(earlier) > 0 {
-			return nil, fmt.Errorf("%s: %w", dir, errEarlier)
+// stateLine is a message's new state.
+type stateLine struct {
+	ID string
+	messageState
+}
+
+// stored is what the lines of a journal lead to.
+type stored struct {
+	queues   map[string]queueLine
+	messages map[string]*message
+	arrivals uint64
+}
+
+// apply takes a line. An error means that the line does not fit those before it.
+func (s *stored) apply(l *line) error {
+	if l.Queue != nil {
+		s.queues[l.Queue.Name] = *l.Queue
+	}
+	if l.Deleted != "" {
+		if s.messages[l.Deleted] == nil {
+			return fmt.Errorf("no message %s to delete", l.Deleted)
 		}
-	} else if err != nil {
-		return nil, fmt.Errorf("read queue state: %w", err)
+		delete(s.messages, l.Deleted)
 	}
-	intact, err := replay(data, s)
-	switch {
-	case errors.Is(err, errTorn) && intact > 0:
-		log.Warn("queue journal ended in an interrupted write, which was never acknowledged; dropped",
-			"file", path, "kept_bytes", intact)
-	case err != nil && !errors.Is(err, errTorn):
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open journal: %w", err)
-	}
-	j := &journal{dir: dir, file: f, size: max(intact, int64(len(fileMagic)))}
-	if err := j.begin(intact); err != nil {
-		return nil, errors.Join(fmt.Errorf("begin to write journal: %w", err), f.Close())
-	}
-	return j, nil
-}
-
-// begin makes the file end with its intact bytes. Without any the file is new, or a crash came before its first bytes.
-func (j *journal) begin(intact int64) error {
-	if err := j.file.Truncate(intact); err != nil {
-		return err
-	}
-	if _, err := j.file.Seek(intact, io.SeekStart); err != nil {
-		return err
-	}
-	if intact == 0 {
-		if _, err := j.file.WriteString(fileMagic); err != nil {
-			return err
+	if m := l.Message; m != nil {
+		if _, ok := s.queues[m.Queue]; !ok || m.ID == "" {
+			return fmt.Errorf("message %q of queue %q", m.ID, m.Queue)
 		}
+		s.arrivals++
+		m.order = s.arrivals
+		s.messages[m.ID] = m
 	}
-	return syncDir(j.dir)
-}
-
-// append adds a record to the next write.
-func (j *journal) append(r record) { j.pending = appendFrame(j.pending, r) }
-
-// flush writes what was appended. It returns when that is handed to the operating system, which keeps it when this
-// process is killed.
-func (j *journal) flush() error {
-	if len(j.pending) == 0 || j.err != nil {
-		return j.err
-	}
-	n, err := j.file.Write(j.pending)
-	j.size += int64(n)
-	if err != nil {
-		j.err = fmt.Errorf("write journal: %w", err)
-	}
-	j.pending = j.pending[:0]
-	if cap(j.pending) > keepBuffer {
-		j.pending = nil
-	}
-	return j.err
-}
-
-// tooLong reports whether a journal has grown so much since its latest compaction that another one is due.
-func (j *journal) tooLong(limit int64) bool {
-	return j.size-j.compacted >= max(limit, j.compacted)
-}
-
-// compact replaces the file by one that holds only these records, which are the state that its own records lead to. When
-// those cannot be written, the file stays and the next try comes when it has grown as much again.
-func (j *journal) compact(state []record) error {
-	path, next := filepath.Join(j.dir, journalName), filepath.Join(j.dir, compactedName)
-	size, err := writeJournal(next, state)
-	if err != nil {
-		j.compacted = j.size
-		return errors.Join(fmt.Errorf("compact journal: %w", err), os.Remove(next))
-	}
-	// Closed, since not every system replaces an open file. Until the directory is on the disk too, a power failure may
-	// bring the old one back.
-	if err = errors.Join(j.file.Close(), os.Rename(next, path), syncDir(j.dir)); err == nil {
-		j.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
-	}
-	if err != nil {
-		j.err = fmt.Errorf("replace journal: %w", err)
-	}
-	j.size, j.compacted = size, size
-	return j.err
-}
-
-// writeJournal writes a journal of these records to the disk and returns its size.
-func writeJournal(path string, records []record) (size int64, err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	size = int64(len(fileMagic))
-	_, _ = w.WriteString(fileMagic) // Flush returns its error
-	var frame []byte
-	for _, r := range records {
-		frame = appendFrame(frame[:0], r)
-		size += int64(len(frame))
-		_, _ = w.Write(frame)
-	}
-	return size, errors.Join(w.Flush(), f.Sync(), f.Close())
-}
-
-// close puts the file on the disk and closes it.
-func (j *journal) close() error {
-	return errors.Join(j.file.Sync(), j.file.Close())
-}
-
-// syncDir makes renames and new files in dir survive a power failure.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("open queue state: %w", err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync queue state: %w", err)
+	if l.State != nil {
+		m := s.messages[l.State.ID]
+		if m == nil {
+			return fmt.Errorf("no message %s to change", l.State.ID)
+		}
+		m.State = l.State.messageState
 	}
 	return nil
 }
+
+// inOrder returns the messages as they arrived.
+func (s *stored) inOrder() []*message {
+	return slices.SortedFunc(maps.Values(s.messages), func(a, b *message) int { return cmp.Compare(a.order, b.order) })
+}
+
+// readJournal reads the journal of a directory, without one as an empty one. It leaves out the end of the file after its
+// last line: an interrupted write, which was never acknowledged.
+func readJournal(dir string, log *slog.Logger) (*stored, error) {
+	s := &stored{queues: map[string]queueLine{}, messages: map[string]*message{}}
+	path := filepath.Join(dir, journalName)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if earlier, _ := filepath.Glob(filepath.Join(dir, earlierPattern)); len(earlier) > 0 {
+			return nil, ErrEarlier
+		}
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	in := bufio.NewReaderSize(file, 1<<20)
+	for number := 1; ; number++ {
+		text, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			if len(text) > 0 {
+				log.Warn("the queue journal ended in an interrupted write, which was never acknowledged; dropped", "file", path, "bytes", len(text))
+			}
+			return s, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var l line
+		if err := json.Unmarshal(text, &l, json.RejectUnknownMembers(true)); err != nil {
+			return nil, fmt.Errorf("%w: %s, line %d: %w", ErrUnreadable, path, number, err)
+		}
+		if err := s.apply(&l); err != nil {
+			return nil, fmt.Errorf("%w: %s, line %d: %w", ErrUnreadable, path, number, err)
+		}
+	}
+}
+
+// journal is the file that lines are appended to. The server's lock guards it.
+type journal struct {
+	file    *os.File
+	pending bytes.Buffer // lines that are not yet written
+	err     error        // the first failure; nothing is written after it
+}
+
+// newJournal replaces the journal of a directory by one of the live state alone.
+func newJournal(dir string, s *stored) (*journal, error) {
+	path := filepath.Join(dir, journalName)
+	file, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{file: file}
+	for _, q := range s.queues {
+		j.append(line{Queue: &q})
+	}
+	for _, m := range s.inOrder() {
+		j.append(line{Message: m})
+		if j.pending.Len() > 1<<20 {
+			_ = j.flush() // the last flush returns its error
+		}
+	}
+	// Closed, since not every system replaces an open file.
+	if err := errors.Join(j.flush(), j.close()); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return nil, err
+	}
+	j.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
+	return j, err
+}
+
+// append adds a line to the next write.
+func (j *journal) append(l line) {
+	if err := json.MarshalWrite(&j.pending, &l, json.OmitZeroStructFields(true)); err != nil && j.err == nil {
+		j.err = fmt.Errorf("write journal: %w", err)
+	}
+	j.pending.WriteByte('\n')
+}
+
+// flush writes the appended lines. It returns when that is handed to the operating system, which keeps it when this
+// process is killed.
+func (j *journal) flush() error {
+	if j.err != nil || j.pending.Len() == 0 {
+		return j.err
+	}
+	if _, err := j.pending.WriteTo(j.file); err != nil {
+		j.err = fmt.Errorf("write journal: %w", err)
+	}
+	return j.err
+}
+
+// close puts the file on the disk and closes it.
+func (j *journal) close() error { return errors.Join(j.file.Sync(), j.file.Close()) }

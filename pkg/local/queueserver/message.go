@@ -1,56 +1,93 @@
 package queueserver
 
 import (
-	"crypto/md5"
-	"encoding/hex"
+	"math/bits"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
+
+// message is one message of one queue, with its exported fields as the journal has it. Times are milliseconds since
+// 1970.
+type message struct {
+	ID, Queue  string
+	Body       string
+	Group      string // "" when none was sent
+	Attributes map[string]types.MessageAttributeValue
+	Sent       int64
+	Source     string // ARN of the queue that redrive took it from
+	Arrived    int    // its receives before it entered this queue, which redrive does not count
+	State      messageState
+
+	phase    phase
+	group    *group
+	order    uint64 // of its arrival in the queue, or of its return
+	index    int    // in the heap of its phase
+	ageIndex int    // in the queue's heap by age
+}
+
+// messageState is what receives change.
+type messageState struct {
+	Visible  int64 // when it becomes visible
+	Received int64 // the latest receive, 0 before the first
+	First    int64 // the first receive, 0 before it
+	Count    int   // receives since the send, over redrives
+}
 
 // phase says where a message of a queue waits.
 type phase uint8
 
 const (
-	phaseNone     phase = iota // in no list: between two phases, or gone
-	phaseReady                 // visible, in its group's line
-	phaseDelayed               // invisible since its send, never received
+	phaseReady    phase = iota // visible, in its group's line
+	phaseDelayed               // invisible since it entered the queue
 	phaseInFlight              // invisible since a receive
 )
 
-// content comes from the sender. It never changes.
-type content struct {
-	Body       string
-	BodyMD5    [md5.Size]byte
-	Attributes []attribute // sorted by name
-	Trace      string      // AWSTraceHeader, empty when none was sent
+func (m *message) phaseAt(now int64) phase {
+	switch {
+	case m.State.Visible <= now:
+		return phaseReady
+	case m.State.Count > m.Arrived:
+		return phaseInFlight
+	}
+	return phaseDelayed
 }
 
-func (t *content) hexMD5() string { return hex.EncodeToString(t.BodyMD5[:]) }
-
-// message is one message of one queue. Times are milliseconds since 1970.
-type message struct {
-	Content  *content
-	Seq      uint64 // rises with every arrival in any queue; the key within the queue
-	ID       string
-	group    *group
-	Sent     int64
-	Visible  int64 // when it becomes visible, meaningful while delayed or in flight
-	Received int64 // the latest receive, 0 before the first
-	First    int64 // the first receive, 0 before it
-	Count    int   // receives since the send, over redrives
-	Arrived  int   // count at the arrival in this queue, which redrive subtracts
-	Source   string
-
-	phase          phase
-	prev, next     *message // neighbours in the group's line
-	invisibleIndex int      // in the queue's heaps
-	ageIndex       int
+// dueBefore orders invisible messages by when they become visible.
+func (m *message) dueBefore(other *message) bool {
+	if m.State.Visible != other.State.Visible {
+		return m.State.Visible < other.State.Visible
+	}
+	return m.order < other.order
 }
 
-// deadlines is a heap of messages by a time.
-func deadlines(at func(*message) int64, index func(*message) *int) indexedHeap[*message] {
-	return indexedHeap[*message]{index: index, less: func(a, b *message) bool {
-		if x, y := at(a), at(b); x != y {
-			return x < y
-		}
-		return a.Seq < b.Seq
+// group is the messages of one MessageGroupId; those without one share the group with the empty name. It lives while it
+// has a message.
+type group struct {
+	name     string
+	ready    sorted[*message]
+	members  int // messages in any phase
+	inFlight int
+	order    uint64 // rises each time the group goes behind the others
+	index    int    // in the queue's heap of groups, -1 when no message is ready
+}
+
+func newGroup(name string) *group {
+	return &group{name: name, index: -1, ready: sorted[*message]{
+		less:  func(a, b *message) bool { return a.order < b.order },
+		index: func(m *message) *int { return &m.index },
 	}}
+}
+
+// servedBefore orders the groups that have a ready message: first by fewer messages in flight, then by the smaller
+// backlog, to the power of two, then by the longer wait. So a group with a long backlog or slow messages holds at most
+// an equal share of the consumers, and a quiet group's message waits neither for the backlog nor until every group that
+// has one was served.
+func (g *group) servedBefore(other *group) bool {
+	if g.inFlight != other.inFlight {
+		return g.inFlight < other.inFlight
+	}
+	if a, b := bits.Len(uint(g.ready.Len())), bits.Len(uint(other.ready.Len())); a != b {
+		return a < b
+	}
+	return g.order < other.order
 }

@@ -1,173 +1,177 @@
 package queueserver
 
 import (
-	"encoding/base64"
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
 
-	"github.com/go-json-experiment/json"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
 )
 
-const maxTaskRate = 500 // messages per second
+// The states of a move task.
+const (
+	taskRunning   = "RUNNING"
+	taskCompleted = "COMPLETED"
+	taskCancelled = "CANCELLED"
+)
 
-// taskHandle is the content of a handle.
-type taskHandle struct {
-	TaskID    string `json:"taskId"`
-	SourceARN string `json:"sourceArn"`
+const (
+	maxTaskRate = 500 // messages per second
+	// taskSlice is how many messages a task without a rate moves while requests wait.
+	taskSlice = 200
+)
+
+// task moves the messages that were visible in a dead-letter queue when it was started to another queue.
+type task struct {
+	handle       string
+	from, to     *queue
+	status       string
+	started      int64
+	messages     []*message // not yet looked at
+	toMove, done int64
 }
 
-func (s *Server) handleOf(t *task) (string, error) {
-	b, err := json.Marshal(taskHandle{t.UUID, s.arn(t.Source)})
-	return base64.StdEncoding.EncodeToString(b), err
+// inPhase returns the messages in a phase in the order of their arrival.
+func (q *queue) inPhase(in phase) []*message {
+	var all []*message
+	for _, m := range q.messages {
+		if m.phase == in {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *message) int { return cmp.Compare(a.order, b.order) })
+	return all
 }
 
-type startTaskInput struct {
-	SourceARN      string `json:"SourceArn"`
-	DestinationARN string `json:"DestinationArn"`
-	Rate           *int64 `json:"MaxNumberOfMessagesPerSecond"`
-}
-
-type taskHandleOutput struct {
-	TaskHandle string
-}
-
-func (s *Server) startMessageMoveTask(_ call, in *startTaskInput) (out taskHandleOutput, err error) {
-	err = s.update(func(c *change) error {
-		source, err := c.checkTask(in)
+func (s *Server) startMessageMoveTask(_ *http.Request, in *sqs.StartMessageMoveTaskInput) (*sqs.StartMessageMoveTaskOutput, error) {
+	rate := in.MaxNumberOfMessagesPerSecond
+	if rate != nil {
+		if err := between("MaxNumberOfMessagesPerSecond", *rate, 1, maxTaskRate); err != nil {
+			return nil, err
+		}
+	}
+	out := &sqs.StartMessageMoveTaskOutput{}
+	return out, s.update(func(c change) error {
+		from, to, err := c.checkTask(aws.ToString(in.SourceArn), aws.ToString(in.DestinationArn))
 		if err != nil {
 			return err
 		}
-		t := task{
-			ID: c.lastSeq + 1, UUID: uuid.NewString(), Source: source.name, Destination: in.DestinationARN,
-			Status: taskRunning, Started: c.now, LastSeq: c.lastSeq, ToMove: int64(source.ready),
+		c.refresh(from)
+		t := &task{handle: uuid.NewString(), from: from, to: to, status: taskRunning, started: c.now, messages: from.inPhase(phaseReady)}
+		t.toMove = int64(len(t.messages))
+		if last := c.tasks[from.Name]; last != nil { // clients know a task by its time
+			t.started = max(t.started, last.started+1)
 		}
-		if in.Rate != nil {
-			t.Rate = *in.Rate
-		}
-		if out.TaskHandle, err = s.handleOf(&t); err != nil {
-			return err
-		}
-		if err := c.write(&taskPut{t}); err != nil {
-			return err
-		}
-		s.run(t.ID, t.Rate, source.inPhase(phaseReady, t.LastSeq))
+		c.tasks[from.Name] = t
+		out.TaskHandle = &t.handle
+		c.running.Go(func() { c.run(t, rate) })
 		return nil
 	})
-	return out, err
 }
 
-// checkTask checks a request for a task and returns its source.
-func (c *change) checkTask(in *startTaskInput) (*queue, error) {
-	if in.SourceARN == "" {
-		return nil, errMissing("SourceArn")
+// checkTask returns the queues of a task that may be started.
+func (c change) checkTask(sourceARN, destinationARN string) (from, to *queue, err error) {
+	from, to = c.byARN(sourceARN), c.byARN(destinationARN)
+	switch {
+	case from == nil:
+		return nil, nil, errNoARN("SourceArn")
+	case destinationARN == "":
+		return nil, nil, missing("DestinationArn")
+	case to == nil:
+		return nil, nil, errNoARN("DestinationArn")
+	case from == to:
+		return nil, nil, invalid("Source queue arn and destination queue arn cannot be the same.")
+	case !c.isDeadLetterQueue(sourceARN):
+		return nil, nil, invalid("Source queue must be configured as a Dead Letter Queue.")
+	case c.tasks[from.Name] != nil && c.tasks[from.Name].status == taskRunning:
+		return nil, nil, invalid("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
 	}
-	if in.Rate != nil && (*in.Rate < 1 || *in.Rate > maxTaskRate) {
-		return nil, errValue(*in.Rate, "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
-	}
-	source := c.byARN(in.SourceARN)
-	if source == nil {
-		return nil, errNoARN("SourceArn")
-	}
-	if err := c.refresh(source); err != nil {
-		return nil, err
-	}
-	if len(c.sourcesOf(source)) == 0 {
-		return nil, errParameter("Source queue must be configured as a Dead Letter Queue.")
-	}
-	if in.DestinationARN != "" && c.byARN(in.DestinationARN) == nil {
-		return nil, errNoARN("DestinationArn")
-	}
-	if in.DestinationARN == in.SourceARN {
-		return nil, errParameter("Source queue arn and destination queue arn cannot be the same.")
-	}
-	for _, t := range c.tasksOf(source.name) {
-		if t.Status == taskRunning {
-			return nil, errParameter("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
+	return from, to, nil
+}
+
+func (c change) isDeadLetterQueue(arn string) bool {
+	for _, q := range c.queues {
+		if p := q.settings.redrive; p != nil && p.target == arn {
+			return true
 		}
 	}
-	return source, nil
+	return false
 }
 
-type cancelTaskOutput struct {
-	Moved int64 `json:"ApproximateNumberOfMessagesMoved"`
+// run moves the messages in the background, at the rate if there is one.
+func (s *Server) run(t *task, rate *int32) {
+	pause, slice := time.Duration(0), taskSlice
+	if rate != nil {
+		pause, slice = time.Second/time.Duration(*rate), 1
+	}
+	for running := true; running && s.sleep(context.Background(), pause, nil); {
+		err := s.update(func(c change) error {
+			c.step(t, min(slice, len(t.messages)))
+			running = t.status == taskRunning
+			return nil
+		})
+		if err != nil {
+			s.config.Logger.Error("move task stopped", "error", err)
+			return
+		}
+	}
 }
 
-func (s *Server) cancelMessageMoveTask(_ call, in *taskHandleOutput) (out cancelTaskOutput, err error) {
-	var handle taskHandle
-	b, err := base64.StdEncoding.DecodeString(in.TaskHandle)
-	if err == nil {
-		err = json.Unmarshal(b, &handle)
+// step moves the next n messages as new ones, as far as they are still visible.
+func (c change) step(t *task, n int) {
+	if t.status != taskRunning {
+		return
 	}
-	if err != nil || handle.TaskID == "" {
-		return out, errParameter("Value for parameter TaskHandle is invalid.")
+	c.refresh(t.from)
+	for _, m := range t.messages[:n] {
+		if t.from.messages[m.ID] != m || m.phase != phaseReady {
+			continue
+		}
+		became := message{ID: uuid.NewString(), Body: m.Body, Group: m.Group, Attributes: m.Attributes, Sent: c.now}
+		c.move(t.from, t.to, m, became)
+		t.done++
 	}
-	err = s.update(func(c *change) error {
-		source := c.byARN(handle.SourceARN)
+	if t.messages = t.messages[n:]; len(t.messages) == 0 {
+		t.status = taskCompleted
+	}
+}
+
+func (s *Server) cancelMessageMoveTask(_ *http.Request, in *sqs.CancelMessageMoveTaskInput) (*sqs.CancelMessageMoveTaskOutput, error) {
+	out := &sqs.CancelMessageMoveTaskOutput{}
+	return out, s.update(func(c change) error {
+		for _, t := range c.tasks {
+			if t.handle == aws.ToString(in.TaskHandle) && t.status == taskRunning {
+				t.status = taskCancelled
+				out.ApproximateNumberOfMessagesMoved = t.done
+				return nil
+			}
+		}
+		return &types.ResourceNotFoundException{Message: aws.String("No such task is running.")}
+	})
+}
+
+// listMessageMoveTasks returns the latest task of the source since the start of the server, if there is one.
+func (s *Server) listMessageMoveTasks(_ *http.Request, in *sqs.ListMessageMoveTasksInput) (*sqs.ListMessageMoveTasksOutput, error) {
+	out := &sqs.ListMessageMoveTasksOutput{}
+	return out, s.update(func(c change) error {
+		source := c.byARN(aws.ToString(in.SourceArn))
 		if source == nil {
 			return errNoARN("SourceArn")
 		}
-		for _, t := range c.tasksOf(source.name) {
-			if t.UUID != handle.TaskID {
-				continue
-			}
-			if t.Status != taskRunning {
-				return modelled("UnsupportedOperation", "Only a running task can be cancelled; this one is %s.", t.Status)
-			}
-			out.Moved = t.Moved
-			return c.end(t, taskCancelled, "")
+		t := c.tasks[source.Name]
+		if t == nil {
+			return nil
 		}
-		return errNoResource("Task does not exist.")
-	})
-	return out, err
-}
-
-type listTasksInput struct {
-	SourceARN  string `json:"SourceArn"`
-	MaxResults *int
-}
-
-type listTasksOutput struct {
-	Results []taskOutput
-}
-
-type taskOutput struct {
-	TaskHandle     string `json:",omitzero"` // of a running task only
-	Status         string
-	SourceARN      string `json:"SourceArn"`
-	DestinationARN string `json:"DestinationArn,omitzero"`
-	Rate           int64  `json:"MaxNumberOfMessagesPerSecond,omitzero"`
-	Moved          int64  `json:"ApproximateNumberOfMessagesMoved"`
-	ToMove         int64  `json:"ApproximateNumberOfMessagesToMove"`
-	FailureReason  string `json:",omitzero"`
-	Started        int64  `json:"StartedTimestamp"`
-}
-
-func (s *Server) listMessageMoveTasks(_ call, in *listTasksInput) (out listTasksOutput, err error) {
-	limit := 1
-	if in.MaxResults != nil {
-		limit = *in.MaxResults
-	}
-	if limit < 1 || limit > maxTasks {
-		return out, errValue(limit, "MaxResults", "Must be between 1 and 10, if provided.")
-	}
-	err = s.update(func(c *change) error {
-		source := c.byARN(in.SourceARN)
-		if source == nil {
-			return errNoARN("SourceArn")
+		entry := types.ListMessageMoveTasksResultEntry{
+			Status: aws.String(t.status), SourceArn: in.SourceArn, DestinationArn: aws.String(c.arn(t.to.Name)), StartedTimestamp: t.started,
+			ApproximateNumberOfMessagesMoved: t.done, ApproximateNumberOfMessagesToMove: &t.toMove,
 		}
-		of := c.tasksOf(source.name)
-		for _, t := range of[:min(limit, len(of))] {
-			o := taskOutput{
-				Status: t.Status, SourceARN: in.SourceARN, DestinationARN: t.Destination, Rate: t.Rate,
-				Moved: t.Moved, ToMove: t.ToMove, FailureReason: t.Failure, Started: t.Started,
-			}
-			if t.Status == taskRunning {
-				if o.TaskHandle, err = s.handleOf(t); err != nil {
-					return err
-				}
-			}
-			out.Results = append(out.Results, o)
-		}
+		out.Results = append(out.Results, entry)
 		return nil
 	})
-	return out, err
 }

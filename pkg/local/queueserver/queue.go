@@ -4,50 +4,41 @@ import "container/heap"
 
 // queue is one queue's messages and settings. It has no clock and no lock: callers hold the server's lock.
 type queue struct {
-	id         uint64
-	name       string
-	created    int64 // milliseconds, as all times here
-	modified   int64
-	purged     int64
-	attributes map[string]string // those that were set; the defaults are in settings
-	tags       map[string]string
-	settings   settings
-	contents
+	queueLine
+	settings    settings
 	maxInFlight int
+
+	messages  map[string]*message
+	invisible sorted[*message] // delayed and in flight, by the time at which they become visible
+	age       sorted[*message] // all, by the time of their send
+	groups    map[string]*group
+	line      sorted[*group] // the groups with a ready message, the next to be served first
+	count     [3]int         // messages by their phase
+	lastOrder uint64
 
 	waiting bool          // a long poll holds wakeup
 	wakeup  chan struct{} // closed when a message may have become receivable
 }
 
-// contents is the messages of a queue, in all the orders in which it needs them.
-type contents struct {
-	messages  map[uint64]*message
-	invisible indexedHeap[*message] // delayed and in flight, by the time at which they become visible
-	age       indexedHeap[*message] // all, by the time of their send
-	groups    map[string]*group
-	line      indexedHeap[*group] // the groups with a ready message, the next to be served first
-	lastOrder uint64
-
-	ready, delayed, inFlight int
+// queueLine is a queue as the journal has it.
+type queueLine struct {
+	Name              string
+	Created, Modified int64
+	Attributes        map[string]string // those that were set; the defaults are in settings
 }
 
-func newQueue(id uint64, maxInFlight int) *queue {
-	return &queue{id: id, maxInFlight: maxInFlight, wakeup: make(chan struct{}), contents: noContents()}
-}
-
-func noContents() contents {
-	return contents{
-		messages: map[uint64]*message{},
-		groups:   map[string]*group{},
-		invisible: deadlines(func(m *message) int64 { return m.Visible },
-			func(m *message) *int { return &m.invisibleIndex }),
-		age:  deadlines(func(m *message) int64 { return m.Sent }, func(m *message) *int { return &m.ageIndex }),
-		line: indexedHeap[*group]{less: (*group).servedBefore, index: func(g *group) *int { return &g.index }},
+func newQueue(of queueLine, set settings, maxInFlight int) *queue {
+	return &queue{
+		queueLine: of, settings: set, maxInFlight: maxInFlight,
+		messages: map[string]*message{}, groups: map[string]*group{}, wakeup: make(chan struct{}),
+		invisible: sorted[*message]{less: (*message).dueBefore, index: func(m *message) *int { return &m.index }},
+		age: sorted[*message]{
+			less:  func(a, b *message) bool { return a.Sent < b.Sent },
+			index: func(m *message) *int { return &m.ageIndex },
+		},
+		line: sorted[*group]{less: (*group).servedBefore, index: func(g *group) *int { return &g.index }},
 	}
 }
-
-// clear removes every message.
-func (q *queue) clear() { q.contents = noContents() }
 
 // wake makes every long poll of the queue try again.
 func (q *queue) wake() {
@@ -59,45 +50,45 @@ func (q *queue) wake() {
 }
 
 // add takes a message into the queue. Its group begins with its first message.
-func (q *queue) add(m *message, groupName string, to phase) {
-	m.group = q.groups[groupName]
+func (q *queue) add(m *message, now int64) {
+	m.Queue = q.Name
+	m.group = q.groups[m.Group]
 	if m.group == nil {
-		m.group = &group{name: groupName, index: -1}
-		q.groups[groupName] = m.group
+		m.group = newGroup(m.Group)
+		q.groups[m.Group] = m.group
 	}
 	m.group.members++
-	q.messages[m.Seq] = m
-	heap.Push(&q.age, m)
-	q.enter(m, to)
+	q.messages[m.ID] = m
+	q.enter(m, now)
+	q.age.push(m)
 }
 
 // remove takes a message out of the queue.
 func (q *queue) remove(m *message) {
 	q.leave(m)
-	heap.Remove(&q.age, m.ageIndex)
-	delete(q.messages, m.Seq)
+	q.age.remove(m)
+	delete(q.messages, m.ID)
 	q.reorder(m.group)
 	if m.group.members--; m.group.members == 0 {
 		delete(q.groups, m.group.name)
 	}
 }
 
-// enter begins a phase of a message that is in none.
-func (q *queue) enter(m *message, to phase) {
-	m.phase = to
-	switch to {
+// enter begins the phase of a message that is in none.
+func (q *queue) enter(m *message, now int64) {
+	m.phase = m.phaseAt(now)
+	q.lastOrder++
+	m.order = q.lastOrder
+	q.count[m.phase]++
+	switch m.phase {
 	case phaseReady:
-		q.ready++
-		m.group.push(m)
+		m.group.ready.push(m)
 		q.wake()
-	case phaseDelayed:
-		q.delayed++
 	case phaseInFlight:
-		q.inFlight++
 		m.group.inFlight++
 	}
-	if to != phaseReady {
-		heap.Push(&q.invisible, m)
+	if m.phase != phaseReady {
+		q.invisible.push(m)
 		// A long poll sleeps until the earliest of these times as it was when it began, so it has to look again when
 		// there is an earlier one.
 		if q.invisible.first() == m {
@@ -109,42 +100,39 @@ func (q *queue) enter(m *message, to phase) {
 
 // leave ends the phase of a message. The caller reorders its group.
 func (q *queue) leave(m *message) {
-	switch m.phase {
-	case phaseReady:
-		q.ready--
-		m.group.remove(m)
-	case phaseDelayed:
-		q.delayed--
-		heap.Remove(&q.invisible, m.invisibleIndex)
-	case phaseInFlight:
-		if q.inFlight == q.maxInFlight {
+	if m.phase == phaseInFlight {
+		if q.count[phaseInFlight] == q.maxInFlight {
 			q.wake()
 		}
-		q.inFlight--
 		m.group.inFlight--
-		heap.Remove(&q.invisible, m.invisibleIndex)
 	}
-	m.phase = phaseNone
+	q.count[m.phase]--
+	if m.phase == phaseReady {
+		m.group.ready.remove(m)
+	} else {
+		q.invisible.remove(m)
+	}
 }
 
-// changeVisibility puts a message in flight until a time.
-func (q *queue) changeVisibility(m *message, until int64) {
+// set gives a message another state.
+func (q *queue) set(m *message, to messageState, now int64) {
 	q.leave(m)
-	m.Visible = until
-	q.enter(m, phaseInFlight)
+	m.State = to
+	q.enter(m, now)
 }
 
 // reorder puts a group into the line, moves it within the line or takes it out, after its counts changed.
 func (q *queue) reorder(g *group) {
+	ready := g.ready.Len() > 0
 	switch {
-	case g.ready > 0 && g.index >= 0:
+	case ready && g.index >= 0:
 		heap.Fix(&q.line, g.index)
-	case g.ready > 0:
+	case ready:
 		q.lastOrder++
 		g.order = q.lastOrder
-		heap.Push(&q.line, g)
+		q.line.push(g)
 	case g.index >= 0:
-		heap.Remove(&q.line, g.index)
+		q.line.remove(g)
 	}
 }
 
@@ -157,14 +145,13 @@ func (q *queue) next() *message {
 	}
 	q.lastOrder++
 	g.order = q.lastOrder
-	return g.head
+	return g.ready.first()
 }
 
 // showDue makes every message visible whose time has come. It is not recorded: it follows from the deadlines.
 func (q *queue) showDue(now int64) {
-	for m := q.invisible.first(); m != nil && m.Visible <= now; m = q.invisible.first() {
-		q.leave(m)
-		q.enter(m, phaseReady)
+	for m := q.invisible.first(); m != nil && m.State.Visible <= now; m = q.invisible.first() {
+		q.set(m, m.State, now)
 	}
 }
 

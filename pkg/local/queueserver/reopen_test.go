@@ -5,24 +5,48 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-// dump returns a queue's messages by their numbers, each with all that a snapshot keeps of it, and checks on the way that
-// the queue's counts and lists agree.
-func (f *fixture) dump(t *rapid.T) map[string]string {
+// machine does what clients do, at random, and reopens the server in between.
+type machine struct {
+	*harness
+	dir     string
+	config  Config
+	now     time.Time
+	queues  []string // URLs
+	handles []string
+}
+
+func newMachine(t testing.TB) *machine {
+	m := &machine{dir: t.TempDir(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	m.config = Config{Clock: func() time.Time { return m.now }}
+	m.harness = inBubble(t, m.dir, &m.config)
+	source, dead := m.withDeadLetters(2, "VisibilityTimeout=7", "MessageRetentionPeriod=60")
+	m.queues = []string{source, source, dead}
+	return m
+}
+
+// dump returns the queues and messages as the journal has them, and checks on the way that each queue's counts and lists
+// agree.
+func (m *machine) dump(t *rapid.T) map[string]string {
 	all := map[string]string{}
-	err := f.update(func(c *change) error {
+	err := m.server.update(func(c change) error {
 		for _, q := range c.queues {
-			if err := c.refresh(q); err != nil {
-				return err
-			}
+			c.refresh(q)
 			checkQueue(t, q)
-			all[q.name] = fmt.Sprint(q.attributes, q.tags, q.created, q.modified, q.purged)
-			for _, m := range q.messages {
-				put := &messagePut{Queue: q.id, Group: m.group.name, Message: *m, InFlight: m.phase == phaseInFlight, Delayed: m.phase == phaseDelayed}
-				all[fmt.Sprintf("%s %d", q.name, m.Seq)] = fmt.Sprintf("%x", appendRecord(nil, put))
+			all[q.Name] = fmt.Sprint(q.queueLine)
+			for _, of := range q.messages {
+				text, err := json.Marshal(of, json.Deterministic(true))
+				if err != nil {
+					return err
+				}
+				all[of.ID] = fmt.Sprint(of.phase, string(text))
 			}
 		}
 		return nil
@@ -36,157 +60,97 @@ func (f *fixture) dump(t *rapid.T) map[string]string {
 func checkQueue(t *rapid.T, q *queue) {
 	ready, inFlight, members := 0, 0, 0
 	for name, g := range q.groups {
-		line := 0
-		for m := g.head; m != nil; m = m.next {
-			line++
+		if waits := g.ready.Len() > 0; g.name != name || waits != (g.index >= 0) || waits && q.line.items[g.index] != g || g.members == 0 {
+			t.Fatalf("group %q: %+v", name, g)
 		}
-		if line != g.ready || g.name != name || (g.ready > 0) != (g.index >= 0) || g.index >= 0 && q.line.items[g.index] != g || g.members == 0 {
-			t.Fatalf("group %q: %d in line, %+v", name, line, g)
-		}
-		ready, inFlight, members = ready+g.ready, inFlight+g.inFlight, members+g.members
+		ready, inFlight, members = ready+g.ready.Len(), inFlight+g.inFlight, members+g.members
 	}
-	if ready != q.ready || inFlight != q.inFlight || members != len(q.messages) || q.ready+q.inFlight+q.delayed != len(q.messages) ||
-		q.invisible.Len() != q.inFlight+q.delayed || q.age.Len() != len(q.messages) {
-		t.Fatalf("queue %s: %d ready, %d in flight, %d delayed, %d messages; groups have %d, %d and %d", q.name,
-			q.ready, q.inFlight, q.delayed, len(q.messages), ready, inFlight, members)
+	all := len(q.messages)
+	if want := [3]int{ready, all - ready - inFlight, inFlight}; q.count != want || members != all || q.invisible.Len() != all-ready || q.age.Len() != all {
+		t.Fatalf("queue %s: counts %v, %d messages; groups have %v of %d", q.Name, q.count, all, want, members)
 	}
 }
 
-// machine does what clients do, at random, and reopens the server in between.
-type machine struct {
-	*fixture
-	handles []string
+func (m *machine) target(t *rapid.T) *string {
+	return aws.String(rapid.SampledFrom(m.queues).Draw(t, "queue"))
 }
 
-func (m *machine) send(t *rapid.T) {
-	e := sendEntry{
-		MessageBody:    rapid.StringMatching(`[a-z]{1,20}`).Draw(t, "body"),
-		MessageGroupID: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "group"),
-		DelaySeconds:   rapid.SampledFrom([]*int64{nil, new(int64(0)), new(int64(5))}).Draw(t, "delay"),
+// refusals fails the test for any error that is not a refusal of the request.
+func (m *machine) refusals(t *rapid.T, err error) {
+	if err != nil && !is[*types.ReceiptHandleIsInvalid](err) {
+		wantCode(t, err, "InvalidParameterValue")
+	}
+}
+
+func (m *machine) sendOne(t *rapid.T) {
+	in := &sqs.SendMessageInput{
+		QueueUrl: m.target(t), MessageBody: aws.String(rapid.StringMatching(`[a-z]{1,20}`).Draw(t, "body")),
+		MessageGroupId: rapid.SampledFrom([]*string{nil, aws.String("a"), aws.String("b")}).Draw(t, "group"),
+		DelaySeconds:   rapid.SampledFrom([]int32{0, 5}).Draw(t, "delay"),
 	}
 	if rapid.Bool().Draw(t, "with an attribute") {
-		e.MessageAttributes = map[string]attributeValue{"n": {DataType: "Binary", BinaryValue: []byte{1}}}
+		in.MessageAttributes = map[string]types.MessageAttributeValue{"n": text("v")}
 	}
-	if _, err := m.sendMessage(m.call(), &sendMessageInput{m.target(t), e}); err != nil {
+	if _, err := m.SendMessage(m.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (m *machine) target(t *rapid.T) queueRef {
-	return ref(rapid.SampledFrom([]string{"source", "source", "dead"}).Draw(t, "queue"))
-}
-
-func (m *machine) receive(t *rapid.T) {
-	out, err := m.receiveMessage(m.call(), &receiveMessageInput{
-		queueRef: m.target(t), MaxNumberOfMessages: new(rapid.Int64Range(1, 10).Draw(t, "n")),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range out.Messages {
-		m.handles = append(m.handles, r.ReceiptHandle)
+func (m *machine) receiveSome(t *rapid.T) {
+	for _, r := range m.receive(*m.target(t), rapid.Int32Range(1, 10).Draw(t, "n"), 0) {
+		m.handles = append(m.handles, *r.ReceiptHandle)
 	}
 }
 
-// use answers for a receipt handle, right or wrong queue, right or too late: every answer but a fault of ours is good.
-func (m *machine) use(t *rapid.T, act receiptAction) {
+// handle draws one of a message that may be received again, moved or gone.
+func (m *machine) handle(t *rapid.T) *string {
 	if len(m.handles) == 0 {
 		t.Skip("nothing was received")
 	}
-	_, err := m.onReceipt(act)(m.call(), &receiptInput{m.target(t), receiptEntry{
-		ReceiptHandle:     rapid.SampledFrom(m.handles).Draw(t, "handle"),
-		VisibilityTimeout: new(rapid.SampledFrom([]int64{0, 3, 40000}).Draw(t, "timeout")),
-	}})
-	if _, refused := err.(*apiError); err != nil && !refused {
-		t.Fatal(err)
-	}
+	return aws.String(rapid.SampledFrom(m.handles).Draw(t, "handle"))
 }
 
-func (m *machine) delete(t *rapid.T) {
-	m.use(t, (*change).acknowledge)
+func (m *machine) deleteOne(t *rapid.T) {
+	_, err := m.DeleteMessage(m.Context(), &sqs.DeleteMessageInput{QueueUrl: m.target(t), ReceiptHandle: m.handle(t)})
+	m.refusals(t, err)
 }
 
-func (m *machine) changeVisibility(t *rapid.T) {
-	m.use(t, (*change).changeVisibility)
+func (m *machine) hide(t *rapid.T) {
+	_, err := m.ChangeMessageVisibility(m.Context(), &sqs.ChangeMessageVisibilityInput{
+		QueueUrl: m.target(t), ReceiptHandle: m.handle(t), VisibilityTimeout: rapid.SampledFrom([]int32{0, 3, 40000}).Draw(t, "timeout"),
+	})
+	m.refusals(t, err)
 }
 
 func (m *machine) pass(t *rapid.T) {
 	m.now = m.now.Add(time.Duration(rapid.Int64Range(1, 20_000).Draw(t, "ms")) * time.Millisecond)
 }
 
-func (m *machine) purge(t *rapid.T) {
-	if _, err := m.purgeQueue(m.call(), new(m.target(t))); err != nil && err.(*apiError).shape != errPurging("").shape {
-		t.Fatal(err)
-	}
-}
-
-func (m *machine) retag(t *rapid.T) {
-	tags := map[string]string{rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag"): "v"}
-	if _, err := m.tagQueue(m.call(), &tagQueueInput{m.target(t), tags}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (m *machine) redriveAll(t *rapid.T) {
-	_, err := m.startMessageMoveTask(m.call(), &startTaskInput{SourceARN: m.arn("dead"), DestinationARN: m.arn("source")})
-	if _, refused := err.(*apiError); err != nil && !refused {
-		t.Fatal(err)
-	}
-	for running := true; running; {
-		err := m.update(func(c *change) error {
-			of := c.tasksOf("dead")
-			running = len(of) > 0 && of[0].Status == taskRunning
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	_, err := m.redrive(0)
+	m.refusals(t, err)
+	m.server.running.Wait()
 }
 
-func (m *machine) crash(t *rapid.T) {
+func (m *machine) reopen(t *rapid.T) {
 	before := m.dump(t)
-	m.reopen()
+	if err := m.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.harness = inBubble(m.TB, m.dir, &m.config)
 	if diff := cmp.Diff(before, m.dump(t)); diff != "" {
 		t.Fatalf("state before and after the server was reopened (-before +after):\n%s", diff)
 	}
 }
 
-// A reopened server has the state of the one that was closed, whatever happened before and however much of it a snapshot
-// has replaced.
+// A reopened server has the state of the one that was closed, whatever happened before.
 func TestReopenedServerHasTheSameState(t *testing.T) {
-	for name, compactBytes := range map[string]int64{"journal": 1 << 30, "snapshots": 2000} {
-		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) {
-				m := &machine{fixture: newFixture(t, t.TempDir(), compactBytes)}
-				defer m.Close()
-				m.queue("dead", nil)
-				policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, m.arn("dead"))
-				m.queue("source", map[string]string{"VisibilityTimeout": "7", "MessageRetentionPeriod": "60", "RedrivePolicy": policy})
-				rt.Repeat(map[string]func(*rapid.T){
-					"send": m.send, "receive": m.receive, "delete": m.delete, "change visibility": m.changeVisibility, "pass": m.pass, "purge": m.purge,
-					"tag": m.retag, "move": m.redriveAll, "reopen": m.crash,
-				})
-				m.crash(rt)
-			})
+	rapid.Check(t, func(rt *rapid.T) {
+		m := newMachine(t)
+		rt.Repeat(map[string]func(*rapid.T){
+			"send": m.sendOne, "receive": m.receiveSome, "delete": m.deleteOne, "change visibility": m.hide, "pass": m.pass,
+			"move": m.redriveAll, "reopen": m.reopen,
 		})
-	}
-}
-
-func TestDeletedQueueKeepsItsNameOverASnapshotForAMinute(t *testing.T) {
-	f := newFixture(t, t.TempDir(), 1)
-	f.queue("q", nil)
-	_, err := f.deleteQueue(f.call(), new(ref("q")))
-	f.must(err)
-	f.queue("other", nil)
-	f.reopen()
-	create := func() error {
-		_, err := f.createQueue(f.call(), &createQueueInput{QueueName: "q"})
-		return err
-	}
-	if err := create(); err == nil {
-		t.Error("the name was free at once")
-	}
-	f.now = f.now.Add(time.Minute)
-	f.must(create())
+		m.reopen(rt)
+	})
 }

@@ -2,154 +2,122 @@ package queueserver
 
 import (
 	"crypto/md5"
+	"encoding/hex"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
 )
 
-// sendEntry is a message as it is sent, alone or in a batch.
-type sendEntry struct {
-	ID                      string `json:"Id"`
-	MessageBody             string
-	DelaySeconds            *int64
-	MessageAttributes       map[string]attributeValue
-	MessageSystemAttributes map[string]attributeValue
-	MessageDeduplicationID  string `json:"MessageDeduplicationId"`
-	MessageGroupID          string `json:"MessageGroupId"`
+const maxAttributes = 10
+
+func (s *Server) sendMessage(_ *http.Request, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
+	out := &sqs.SendMessageOutput{MD5OfMessageBody: hexMD5(aws.ToString(in.MessageBody))}
+	return out, s.onQueue(in.QueueUrl, func(c change, q *queue) (err error) {
+		out.MessageId, err = c.accept(q, &types.SendMessageBatchRequestEntry{
+			MessageBody: in.MessageBody, DelaySeconds: in.DelaySeconds, MessageAttributes: in.MessageAttributes, MessageGroupId: in.MessageGroupId,
+		})
+		return err
+	})
 }
 
-type sendMessageInput struct {
-	queueRef
-	sendEntry
+func (s *Server) sendMessageBatch(_ *http.Request, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+	out := &sqs.SendMessageBatchOutput{}
+	id := func(e *types.SendMessageBatchRequestEntry) *string { return e.Id }
+	return out, s.onQueue(in.QueueUrl, func(c change, q *queue) (err error) {
+		total := 0
+		for i := range in.Entries {
+			total += sizeOf(&in.Entries[i])
+		}
+		if total > maxMessage {
+			return &types.BatchRequestTooLong{Message: aws.String("Batch requests cannot be longer than 1048576 bytes.")}
+		}
+		out.Successful, out.Failed, err = each(in.Entries, id, func(e *types.SendMessageBatchRequestEntry) (types.SendMessageBatchResultEntry, error) {
+			sent, err := c.accept(q, e)
+			return types.SendMessageBatchResultEntry{Id: e.Id, MessageId: sent, MD5OfMessageBody: hexMD5(aws.ToString(e.MessageBody))}, err
+		})
+		return err
+	})
 }
 
-type sent struct {
-	ID                           string `json:"Id,omitzero"` // of the batch entry
-	MessageID                    string `json:"MessageId"`
-	MD5OfMessageBody             string
-	MD5OfMessageAttributes       string `json:",omitzero"`
-	MD5OfMessageSystemAttributes string `json:",omitzero"`
-}
-
-// draft is a message that passed every check that needs no queue.
-type draft struct {
-	entry   *sendEntry
-	content *content
-	size    int // bytes of body and attributes
-}
-
-func newDraft(e *sendEntry) (*draft, error) {
-	if e.MessageBody == "" {
-		return nil, errMissing("MessageBody")
-	}
-	if !validText(e.MessageBody) {
-		return nil, plain(http.StatusBadRequest, "InvalidMessageContents", "Invalid characters found. Valid unicode characters are"+
-			" #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
-	}
-	if e.MessageDeduplicationID != "" {
-		return nil, errValue(e.MessageDeduplicationID, "MessageDeduplicationId",
-			"The request includes a parameter that is not valid for this queue type.")
-	}
-	if err := checkGroup(e.MessageGroupID); err != nil {
+// accept checks a message, enters it into the queue and returns its id.
+func (c change) accept(q *queue, e *types.SendMessageBatchRequestEntry) (*string, error) {
+	if err := check(q, e); err != nil {
 		return nil, err
 	}
-	if d := e.DelaySeconds; d != nil && (*d < 0 || *d > 900) {
-		return nil, errValue(*d, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+	delay := q.settings.delay
+	if e.DelaySeconds != 0 {
+		delay = int64(e.DelaySeconds) * 1000
 	}
-	attributes, err := parseAttributes(e.MessageAttributes)
-	if err != nil {
-		return nil, err
+	m := &message{
+		ID: uuid.NewString(), Body: *e.MessageBody, Group: aws.ToString(e.MessageGroupId), Attributes: e.MessageAttributes,
+		Sent: c.now, State: messageState{Visible: c.now + delay},
 	}
-	trace, err := parseTrace(e.MessageSystemAttributes)
-	if err != nil {
-		return nil, err
-	}
-	sum := md5.Sum([]byte(e.MessageBody))
-	body := &content{Body: e.MessageBody, BodyMD5: sum, Attributes: attributes, Trace: trace}
-	d := &draft{entry: e, content: body, size: len(e.MessageBody)}
-	for _, a := range attributes {
-		d.size += a.size()
-	}
-	return d, nil
+	c.send(q, m)
+	return &m.ID, nil
 }
 
-// checkGroup accepts no group, or 1 to 128 visible ASCII characters.
-func checkGroup(name string) error {
+func check(q *queue, e *types.SendMessageBatchRequestEntry) error {
+	if aws.ToString(e.MessageBody) == "" {
+		return missing("MessageBody")
+	}
+	if !validText(*e.MessageBody) {
+		return &types.InvalidMessageContents{Message: aws.String("Invalid characters found. Valid unicode characters are" +
+			" #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")}
+	}
+	if sizeOf(e) > q.settings.maxSize {
+		return invalid("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.settings.maxSize)
+	}
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
-	if len(name) > 128 || strings.IndexFunc(name, invisible) >= 0 {
-		return errValue(name, "MessageGroupId",
-			"MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+	if group := aws.ToString(e.MessageGroupId); len(group) > 128 || strings.IndexFunc(group, invisible) >= 0 {
+		return invalid("MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+	}
+	if err := between("DelaySeconds", e.DelaySeconds, 0, 900); err != nil {
+		return err
+	}
+	return checkAttributes(e.MessageAttributes)
+}
+
+func checkAttributes(attributes map[string]types.MessageAttributeValue) error {
+	if len(attributes) > maxAttributes {
+		return invalid("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(attributes), maxAttributes)
+	}
+	for name, a := range attributes {
+		kind, _, _ := strings.Cut(aws.ToString(a.DataType), ".")
+		text := aws.ToString(a.StringValue)
+		switch {
+		case name == "" || len(name) > 256 || !onlyNameCharacters(strings.ReplaceAll(name, ".", "")):
+			return invalid("Message (user) attribute name %q must have 1 to 256 alphanumeric characters, hyphens, underscores and periods.", name)
+		case kind == "Binary" && len(a.BinaryValue) > 0 && text == "",
+			(kind == "String" || kind == "Number") && text != "" && a.BinaryValue == nil && validText(text):
+		default:
+			return invalid("Message (user) attribute '%s' must have a type (Binary, Number, String) and a non-empty value of it.", name)
+		}
 	}
 	return nil
 }
 
-// send enters a draft into a queue and returns the answer to its sender.
-func (c *change) send(q *queue, d *draft) (sent, error) {
-	if d.size > q.settings.maxSize {
-		return sent{}, errParameter("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.settings.maxSize)
+// sizeOf returns how many bytes a message has, its attributes included.
+func sizeOf(e *types.SendMessageBatchRequestEntry) int {
+	size := len(aws.ToString(e.MessageBody))
+	for name, a := range e.MessageAttributes {
+		size += len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
 	}
-	delay := q.settings.delay
-	if d.entry.DelaySeconds != nil {
-		delay = *d.entry.DelaySeconds * 1000
-	}
-	m := message{Content: d.content, Seq: c.lastSeq + 1, ID: uuid.NewString(), Sent: c.now, Visible: c.now + delay}
-	put := &messagePut{Queue: q.id, Group: d.entry.MessageGroupID, Message: m, Delayed: delay > 0}
-	return sent{
-		ID:                           d.entry.ID,
-		MessageID:                    m.ID,
-		MD5OfMessageBody:             d.content.hexMD5(),
-		MD5OfMessageAttributes:       attributesMD5(d.content.Attributes),
-		MD5OfMessageSystemAttributes: traceMD5(d.content.Trace),
-	}, c.write(put)
+	return size
 }
 
-func (s *Server) sendMessage(_ call, in *sendMessageInput) (out sent, err error) {
-	d, invalid := newDraft(&in.sendEntry)
-	err = s.onQueue(in.queueRef, func(c *change, q *queue) (err error) {
-		if invalid != nil {
-			return invalid
-		}
-		out, err = c.send(q, d)
-		return err
-	})
-	return out, err
+// validText reports whether a text has only the characters of XML 1.0: Amazon SQS accepts no others.
+func validText(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool {
+		return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
+	}) < 0
 }
 
-type sendMessageBatchInput struct {
-	queueRef
-	Entries []sendEntry
-}
-
-func (s *Server) sendMessageBatch(_ call, in *sendMessageBatchInput) (*batchResult[sent], error) {
-	drafts := make([]*draft, len(in.Entries))
-	invalid := make([]error, len(in.Entries))
-	total := 0
-	for i := range in.Entries {
-		e := &in.Entries[i]
-		if drafts[i], invalid[i] = newDraft(e); invalid[i] == nil {
-			total += drafts[i].size
-		} else {
-			total += len(e.MessageBody)
-		}
-	}
-	out := &batchResult[sent]{}
-	return out, s.onQueue(in.queueRef, func(c *change, q *queue) error {
-		if err := checkBatch(in.Entries, func(e *sendEntry) string { return e.ID }); err != nil {
-			return err
-		}
-		if total > maxMessage {
-			return modelled("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessage, total)
-		}
-		for i := range in.Entries {
-			ok, err := sent{}, invalid[i]
-			if err == nil {
-				ok, err = c.send(q, drafts[i])
-			}
-			if err := out.add(in.Entries[i].ID, ok, err); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func hexMD5(body string) *string {
+	sum := md5.Sum([]byte(body))
+	return aws.String(hex.EncodeToString(sum[:]))
 }

@@ -1,60 +1,38 @@
 package queueserver
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+const (
+	maxMessage    = 1 << 20      // bytes of a message, and of a batch
+	maxVisibility = 12 * 60 * 60 // seconds
+	maxReceives   = 1000
+)
+
 // The attributes that a queue can be given, by their names in the protocol.
 const (
-	attrVisibility   = "VisibilityTimeout"
-	attrDelay        = "DelaySeconds"
-	attrMaxSize      = "MaximumMessageSize"
-	attrRetention    = "MessageRetentionPeriod"
-	attrWait         = "ReceiveMessageWaitTimeSeconds"
-	attrRedrive      = "RedrivePolicy"
-	attrRedriveAllow = "RedriveAllowPolicy"
-	attrPolicy       = "Policy"
-	attrKMSKey       = "KmsMasterKeyId"
-	attrKMSReuse     = "KmsDataKeyReusePeriodSeconds"
-	attrManagedSSE   = "SqsManagedSseEnabled"
-	attrFIFO         = "FifoQueue"
+	attrVisibility = "VisibilityTimeout"
+	attrDelay      = "DelaySeconds"
+	attrMaxSize    = "MaximumMessageSize"
+	attrRetention  = "MessageRetentionPeriod"
+	attrWait       = "ReceiveMessageWaitTimeSeconds"
+	attrRedrive    = "RedrivePolicy"
 )
 
-// The attributes that a queue has by itself.
-const (
-	attrARN      = "QueueArn"
-	attrCreated  = "CreatedTimestamp"
-	attrModified = "LastModifiedTimestamp"
-	attrReady    = "ApproximateNumberOfMessages"
-	attrInFlight = "ApproximateNumberOfMessagesNotVisible"
-	attrDelayed  = "ApproximateNumberOfMessagesDelayed"
-	// attrOldest is a metric of CloudWatch and no attribute in Amazon SQS: only a request that names it gets it.
-	attrOldest = "ApproximateAgeOfOldestMessage"
-)
-
-const (
-	maxMessage        = 1 << 20      // bytes of a message, and of a batch
-	maxVisibility     = 12 * 60 * 60 // seconds
-	maxReceiveCeiling = 1000
-)
-
-// number is the range and the default of a numeric attribute.
-type number struct {
-	min, max, fallback int64
-}
-
-var numbers = map[string]number{
+// numbers has the ranges and the defaults of the numeric attributes.
+var numbers = map[string]struct{ min, max, fallback int64 }{
 	attrVisibility: {0, maxVisibility, 30},
 	attrDelay:      {0, 900, 0},
 	attrMaxSize:    {1024, maxMessage, maxMessage},
 	attrRetention:  {60, 14 * 24 * 60 * 60, 4 * 24 * 60 * 60},
 	attrWait:       {0, 20, 0},
-	attrKMSReuse:   {60, 24 * 60 * 60, 300},
 }
 
 // settings are a queue's attributes, parsed.
@@ -62,7 +40,6 @@ type settings struct {
 	visibility, delay, retention, wait int64 // milliseconds
 	maxSize                            int   // bytes
 	redrive                            *redrivePolicy
-	allow                              redriveAllowPolicy
 }
 
 // redrivePolicy sends a message that was received maxReceives times, at its next receive, to the queue of that ARN.
@@ -71,77 +48,36 @@ type redrivePolicy struct {
 	maxReceives int
 }
 
-// redriveAllowPolicy says which queues may use this one for their dead letters.
-type redriveAllowPolicy struct {
-	Permission string   `json:"redrivePermission"` // allowAll (also when empty), denyAll or byQueue
-	Sources    []string `json:"sourceQueueArns"`
-}
-
-func (p *redriveAllowPolicy) allows(source string) bool {
-	switch p.Permission {
-	case "denyAll":
-		return false
-	case "byQueue":
-		return slices.Contains(p.Sources, source)
-	}
-	return true
-}
-
 // settingsOf checks a queue's attributes and returns their meaning.
-func settingsOf(attributes map[string]string) (settings, error) {
-	var set settings
-	for name, value := range attributes {
-		if err := checkAttribute(name, value); err != nil {
-			return set, err
+func settingsOf(attributes map[string]string) (set settings, err error) {
+	for name := range attributes {
+		if _, known := numbers[name]; !known && name != attrRedrive {
+			return set, &types.InvalidAttributeName{Message: aws.String("Unknown Attribute " + name + ".")}
 		}
+	}
+	number := func(name string, unit int64) int64 {
+		v, failed := strconv.ParseInt(effective(attributes, name), 10, 64)
+		if failed != nil || v < numbers[name].min || v > numbers[name].max {
+			err = &types.InvalidAttributeValue{Message: aws.String("Invalid value for the parameter " + name + ".")}
+		}
+		return v * unit
 	}
 	const second = 1000
-	set.visibility = numeric(attributes, attrVisibility) * second
-	set.delay = numeric(attributes, attrDelay) * second
-	set.retention = numeric(attributes, attrRetention) * second
-	set.wait = numeric(attributes, attrWait) * second
-	set.maxSize = int(numeric(attributes, attrMaxSize))
-	var err error
-	if policy := attributes[attrRedrive]; policy != "" {
-		if set.redrive, err = parseRedrive(policy); err != nil {
-			return set, err
-		}
-	}
-	if policy := attributes[attrRedriveAllow]; policy != "" {
-		set.allow, err = parseRedriveAllow(policy)
+	set.visibility, set.delay = number(attrVisibility, second), number(attrDelay, second)
+	set.retention, set.wait = number(attrRetention, second), number(attrWait, second)
+	set.maxSize = int(number(attrMaxSize, 1))
+	if policy := attributes[attrRedrive]; policy != "" && err == nil {
+		set.redrive, err = parseRedrive(policy)
 	}
 	return set, err
 }
 
-// numeric returns a numeric attribute that was checked, or its default.
-func numeric(attributes map[string]string, name string) int64 {
-	if v, err := strconv.ParseInt(attributes[name], 10, 64); err == nil {
+// effective returns an attribute of a queue, the default when it was not set.
+func effective(attributes map[string]string, name string) string {
+	if v, ok := attributes[name]; ok || name == attrRedrive {
 		return v
 	}
-	return numbers[name].fallback
-}
-
-// checkAttribute checks one attribute by itself.
-func checkAttribute(name, value string) error {
-	valid := true
-	switch n, numeric := numbers[name]; {
-	case numeric:
-		v, err := strconv.ParseInt(value, 10, 64)
-		valid = err == nil && v >= n.min && v <= n.max
-	case name == attrRedrive, name == attrRedriveAllow, name == attrKMSKey:
-	case name == attrPolicy:
-		valid = value == "" || jsontext.Value(value).IsValid()
-	case name == attrManagedSSE:
-		valid = value == "true" || value == "false"
-	case name == attrFIFO:
-		return errFIFO()
-	default:
-		return errAttributeName(name)
-	}
-	if !valid {
-		return errAttributeValue(name)
-	}
-	return nil
+	return strconv.FormatInt(numbers[name].fallback, 10)
 }
 
 func parseRedrive(value string) (*redrivePolicy, error) {
@@ -149,55 +85,11 @@ func parseRedrive(value string) (*redrivePolicy, error) {
 		Target string         `json:"deadLetterTargetArn"`
 		Max    jsontext.Value `json:"maxReceiveCount"`
 	}
-	if err := json.Unmarshal([]byte(value), &raw); err != nil {
-		return nil, errValue(value, attrRedrive, "Redrive policy is not a valid JSON map.")
-	}
-	if !strings.HasPrefix(raw.Target, "arn:") {
-		return nil, errValue(value, attrRedrive, "Invalid value for deadLetterTargetArn.")
-	}
+	err := json.Unmarshal([]byte(value), &raw)
 	// Both 5 and "5" are in use.
-	count, err := strconv.Atoi(strings.Trim(string(raw.Max), `"`))
-	if err != nil || count < 1 || count > maxReceiveCeiling {
-		return nil, errValue(value, attrRedrive,
-			"Invalid value for maxReceiveCount, valid values are from 1 to 1000 both inclusive.")
+	count, notNumber := strconv.Atoi(strings.Trim(string(raw.Max), `"`))
+	if err != nil || notNumber != nil || count < 1 || count > maxReceives {
+		return nil, invalid("Value %s for parameter %s is invalid. Reason: It needs a deadLetterTargetArn and a maxReceiveCount from 1 to %d.", value, attrRedrive, maxReceives)
 	}
 	return &redrivePolicy{target: raw.Target, maxReceives: count}, nil
-}
-
-func parseRedriveAllow(value string) (redriveAllowPolicy, error) {
-	var policy redriveAllowPolicy
-	if err := json.Unmarshal([]byte(value), &policy); err != nil {
-		return policy, errValue(value, attrRedriveAllow, "Redrive allow policy is not a valid JSON map.")
-	}
-	if !slices.Contains([]string{"allowAll", "denyAll", "byQueue"}, policy.Permission) {
-		return policy, errValue(value, attrRedriveAllow, "Invalid value for redrivePermission.")
-	}
-	if (policy.Permission == "byQueue") != (len(policy.Sources) > 0) || len(policy.Sources) > 10 {
-		return policy, errValue(value, attrRedriveAllow, "byQueue needs 1 to 10 sourceQueueArns, the others none.")
-	}
-	return policy, nil
-}
-
-// sameAttribute reports whether two values of an attribute mean the same.
-func sameAttribute(name, a, b string) bool {
-	if name == attrRedrive && a != "" && b != "" {
-		x, errX := parseRedrive(a)
-		y, errY := parseRedrive(b)
-		return errX == nil && errY == nil && *x == *y
-	}
-	return a == b
-}
-
-// effective returns an attribute of a queue, the default when it was not set.
-func effective(attributes map[string]string, name string) string {
-	if v, ok := attributes[name]; ok {
-		return v
-	}
-	if n, ok := numbers[name]; ok && name != attrKMSReuse {
-		return strconv.FormatInt(n.fallback, 10)
-	}
-	if name == attrManagedSSE {
-		return strconv.FormatBool(attributes[attrKMSKey] == "")
-	}
-	return ""
 }

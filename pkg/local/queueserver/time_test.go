@@ -1,4 +1,4 @@
-package queueserver_test
+package queueserver
 
 import (
 	"context"
@@ -10,16 +10,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
-	"github.com/commerce-integration/service/pkg/local/queueserver"
 )
 
 // bubble runs a test in a bubble of its own: the server's time passes only while everything waits.
-func bubble(t *testing.T, config *queueserver.Config, test func(t *testing.T, h *harness)) {
+func bubble(t *testing.T, config *Config, test func(t *testing.T, h *harness)) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { test(t, inBubble(t, dir, config)) })
 }
+
+// pass lets time pass in a bubble.
+func pass(d time.Duration) { time.Sleep(d) }
 
 // elapsed returns how long f took, to the millisecond.
 func elapsed(f func()) time.Duration {
@@ -50,39 +51,20 @@ func TestReceivedMessageIsHiddenForItsTimeout(t *testing.T) {
 	})
 }
 
-func TestVisibilityCanBeChangedWhileReceived(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, h *harness) {
-		queue := h.queue("q", "VisibilityTimeout=30")
-		h.send(queue, "", "m")
-		m := h.receive(queue, 1, 0)[0]
-		if err := h.changeVisibility(queue, m, 7); err != nil {
-			t.Fatal(err)
-		}
-		var again []types.Message
-		if d := elapsed(func() { again = h.receive(queue, 1, 20) }); d != 7*time.Second || len(again) != 1 {
-			t.Fatalf("came back after %v (%d messages), want 7s", d, len(again))
-		}
-		if err := h.changeVisibility(queue, again[0], 0); err != nil {
-			t.Fatal(err)
-		}
-		h.wantCounts(queue, "1/0/0")
-	})
-}
-
 func TestVisibilityEndsTwelveHoursAfterTheReceive(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, h *harness) {
 		queue := h.queue("q", "VisibilityTimeout=43200")
 		h.send(queue, "", "m")
 		m := h.receive(queue, 1, 0)[0]
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		wantCode(t, h.changeVisibility(queue, m, 43200), "InvalidParameterValue")
 		wantCode(t, h.changeVisibility(queue, m, 43201), "InvalidParameterValue")
 		if err := h.changeVisibility(queue, m, 11*60*60); err != nil {
 			t.Errorf("11 h, one hour after the receive: %v", err)
 		}
-		time.Sleep(11*time.Hour - time.Millisecond)
+		pass(11*time.Hour - time.Millisecond)
 		h.wantCounts(queue, "0/1/0")
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		h.wantCounts(queue, "1/0/0")
 	})
 }
@@ -108,7 +90,7 @@ func TestReceiptHandleHoldsAfterTheTimeoutUntilTheNextReceive(t *testing.T) {
 		queue := h.queue("q", "VisibilityTimeout=1")
 		h.send(queue, "", "a", "b")
 		late := h.receive(queue, 2, 0)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		h.wantCounts(queue, "2/0/0")
 		if err := h.changeVisibility(queue, late[0], 10); err != nil {
 			t.Errorf("change after the timeout: %v", err)
@@ -130,9 +112,9 @@ func TestDelayedMessageComesOnTime(t *testing.T) {
 		if d := elapsed(func() { got = h.receive(queue, 10, 20) }); d != 3*time.Second || !slices.Equal(bodies(got), []string{"default"}) {
 			t.Errorf("got %v after %v, want [default] after 3s", bodies(got), d)
 		}
-		time.Sleep(897*time.Second - time.Millisecond)
+		pass(897*time.Second - time.Millisecond)
 		h.wantCounts(queue, "1/0/1") // the first is back from its visibility timeout
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		h.wantCounts(queue, "2/0/0")
 	})
 }
@@ -142,11 +124,11 @@ func TestMessagesExpireByAge(t *testing.T) {
 		queue := h.queue("q", "MessageRetentionPeriod=60", "VisibilityTimeout=600")
 		h.send(queue, "", "in flight", "waiting")
 		h.receive(queue, 1, 0)
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		h.send(queue, "", "young")
-		time.Sleep(30*time.Second - time.Millisecond)
+		pass(30*time.Second - time.Millisecond)
 		h.wantCounts(queue, "2/1/0")
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		h.wantCounts(queue, "1/0/0")
 		if got := bodies(h.drain(queue)); !slices.Equal(got, []string{"young"}) {
 			t.Errorf("got %v, want [young]", got)
@@ -185,33 +167,20 @@ func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
 				}
 			}
 		}},
-		{"its delay shorter than the wait", func(h *harness, queue string) func() {
-			h.sendDelayed(queue, "m", 1)
-			return func() {}
-		}},
-		{"invisible again for less than the wait", func(h *harness, queue string) func() {
-			h.send(queue, "", "m")
-			if err := h.changeVisibility(queue, h.receive(queue, 1, 0)[0], 1); err != nil {
-				h.Error(err)
-			}
-			return func() {}
-		}},
 		{"sent with a delay during the wait", func(h *harness, queue string) func() {
-			go func() {
-				time.Sleep(time.Second / 4)
+			time.AfterFunc(time.Second/4, func() {
 				h.sendDelayed(queue, "m", 1)
-			}()
+			})
 			return func() {}
 		}},
 		{"invisible for less than before during the wait", func(h *harness, queue string) func() {
 			h.send(queue, "", "m")
 			m := h.receive(queue, 1, 0)[0]
-			go func() {
-				time.Sleep(time.Second / 4)
+			time.AfterFunc(time.Second/4, func() {
 				if err := h.changeVisibility(queue, m, 1); err != nil {
 					h.Error(err)
 				}
-			}()
+			})
 			return func() {}
 		}},
 	} {
@@ -219,10 +188,7 @@ func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, h *harness) {
 				queue := h.queue("q", "VisibilityTimeout=600")
 				arrive := test.prepare(h, queue)
-				go func() {
-					time.Sleep(time.Second)
-					arrive()
-				}()
+				time.AfterFunc(time.Second, arrive)
 				var got []types.Message
 				if d := elapsed(func() { got = h.receive(queue, 1, 20) }); d < time.Second || d > 1250*time.Millisecond || len(got) != 1 {
 					t.Errorf("got %d messages after %v, want 1 after 1s to 1.25s", len(got), d)
@@ -249,7 +215,7 @@ func TestCloseReleasesLongPolls(t *testing.T) {
 			defer close(done)
 			released = elapsed(func() { got = h.receive(queue, 1, 20) })
 		}()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if err := h.server.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +237,7 @@ func TestNothingIsTakenForAClientThatWentAway(t *testing.T) {
 			defer close(done)
 			_, _ = h.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &queue, WaitTimeSeconds: 20})
 		}()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		cancel()
 		h.send(queue, "", "m")
 		<-done
@@ -280,7 +246,7 @@ func TestNothingIsTakenForAClientThatWentAway(t *testing.T) {
 }
 
 func TestInFlightMessagesAreLimited(t *testing.T) {
-	bubble(t, &queueserver.Config{MaxInFlight: 5}, func(t *testing.T, h *harness) {
+	bubble(t, &Config{MaxInFlight: 5}, func(t *testing.T, h *harness) {
 		queue := h.queue("q", "VisibilityTimeout=60")
 		h.send(queue, "", numbered("m", 8)...)
 		held := h.receive(queue, 10, 0)
@@ -294,35 +260,14 @@ func TestInFlightMessagesAreLimited(t *testing.T) {
 		if !is[*types.OverLimit](err) {
 			t.Errorf("a short poll at the limit: got %v, want OverLimit", err)
 		}
-		go func() {
-			time.Sleep(time.Second)
+		time.AfterFunc(time.Second, func() {
 			h.delete(queue, held[0])
-		}()
+		})
 		var got []types.Message
 		if d := elapsed(func() { got = h.receive(queue, 10, 20) }); len(got) != 1 || d != time.Second {
 			t.Errorf("got %d messages after %v, want 1 when a place became free after 1s", len(got), d)
 		}
 		h.wantCounts(queue, "2/5/0")
-	})
-}
-
-func TestALongPollAtTheLimitIsServedWhenATimeoutFreesAPlace(t *testing.T) {
-	bubble(t, &queueserver.Config{MaxInFlight: 2}, func(t *testing.T, h *harness) {
-		queue := h.queue("q", "VisibilityTimeout=60")
-		h.send(queue, "", numbered("m", 3)...)
-		h.sendDelayed(queue, "delayed", 600) // is not in flight
-		held := h.receive(queue, 10, 0)
-		if len(held) != 2 {
-			t.Fatalf("received %d messages, want 2", len(held))
-		}
-		if err := h.changeVisibility(queue, held[1], 5); err != nil {
-			t.Fatal(err)
-		}
-		var got []types.Message
-		if d := elapsed(func() { got = h.receive(queue, 10, 20) }); len(got) != 1 || d != 5*time.Second {
-			t.Errorf("got %d messages after %v, want 1 when a timeout ended after 5s", len(got), d)
-		}
-		h.wantCounts(queue, "1/2/1")
 	})
 }
 
@@ -341,7 +286,7 @@ func TestTheAgeOfTheOldestMessageIsToldToWhoAsksForIt(t *testing.T) {
 			t.Errorf("of an empty queue: got %q, want none", got)
 		}
 		h.send(queue, "", "m")
-		time.Sleep(90 * time.Second)
+		pass(90 * time.Second)
 		h.send(queue, "", "n")
 		if got := age(oldest); got != "90" {
 			t.Errorf("got %q, want 90 s", got)
@@ -354,75 +299,6 @@ func TestTheAgeOfTheOldestMessageIsToldToWhoAsksForIt(t *testing.T) {
 			t.Errorf("after the oldest was deleted: got %q, want 0", got)
 		}
 	})
-}
-
-func TestPurgeIsAllowedOnceAMinute(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, h *harness) {
-		queue := h.queue("q")
-		purge := func() error {
-			_, err := h.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: &queue})
-			return err
-		}
-		h.send(queue, "g", numbered("m", 5)...)
-		h.sendDelayed(queue, "later", 60)
-		h.receive(queue, 2, 0)
-		if err := purge(); err != nil {
-			t.Fatal(err)
-		}
-		h.wantCounts(queue, "0/0/0")
-		time.Sleep(59 * time.Second)
-		if err := purge(); !is[*types.PurgeQueueInProgress](err) {
-			t.Errorf("after 59 s: got %v, want PurgeQueueInProgress", err)
-		}
-		time.Sleep(time.Second)
-		if err := purge(); err != nil {
-			t.Errorf("after 60 s: %v", err)
-		}
-		h.send(queue, "g", "m")
-		if got := bodies(h.drain(queue)); !slices.Equal(got, []string{"m"}) {
-			t.Errorf("after the purge: got %v, want [m]", got)
-		}
-	})
-}
-
-func TestDeletedQueueFreesItsNameAfterAMinute(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, h *harness) {
-		queue := h.queue("q")
-		h.send(queue, "", "m")
-		old := h.receive(queue, 1, 0)[0]
-		if _, err := h.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &queue}); err != nil {
-			t.Fatal(err)
-		}
-		_, err := h.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &queue})
-		if !is[*types.QueueDoesNotExist](err) {
-			t.Errorf("receive: got %v, want QueueDoesNotExist", err)
-		}
-		_, err = h.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("q")})
-		if !is[*types.QueueDeletedRecently](err) {
-			t.Errorf("create at once: got %v, want QueueDeletedRecently", err)
-		}
-		time.Sleep(time.Minute)
-		h.queue("q")
-		h.wantCounts(queue, "0/0/0")
-		_, err = h.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &queue, ReceiptHandle: old.ReceiptHandle})
-		if !is[*types.ReceiptHandleIsInvalid](err) {
-			t.Errorf("a handle of the old queue: got %v, want ReceiptHandleIsInvalid", err)
-		}
-	})
-}
-
-func TestClockIsTheConfigured(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	h := inBubble(t, t.TempDir(), &queueserver.Config{Clock: func() time.Time { return now }})
-	queue := h.queue("q", "VisibilityTimeout=30")
-	h.send(queue, "", "m")
-	m := h.receive(queue, 1, 0)[0]
-	if got, want := m.Attributes["SentTimestamp"], "1772366400000"; got != want {
-		t.Errorf("SentTimestamp: got %s, want %s", got, want)
-	}
-	h.wantCounts(queue, "0/1/0")
-	now = now.Add(30 * time.Second)
-	h.wantCounts(queue, "1/0/0")
 }
 
 func TestVisibilityChangesInBatches(t *testing.T) {
@@ -440,9 +316,31 @@ func TestVisibilityChangesInBatches(t *testing.T) {
 		if err != nil || len(out.Successful) != 2 || len(out.Failed) != 1 || *out.Failed[0].Code != "InvalidParameterValue" {
 			t.Fatalf("got %v, %+v; want a and b to succeed and c to fail", err, out)
 		}
-		time.Sleep(99 * time.Second)
+		pass(99 * time.Second)
 		h.wantCounts(queue, "1/1/0")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		h.wantCounts(queue, "2/0/0")
+	})
+}
+
+func TestReleaseShowsWhatWasReceivedAndNotDeleted(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "VisibilityTimeout=600")
+		h.send(queue, "", "deleted", "received", "waiting")
+		h.sendDelayed(queue, "delayed", 60)
+		first := h.receive(queue, 2, 0)
+		h.delete(queue, first[0])
+		released, err := h.server.Release(queue)
+		if err != nil || released != 1 {
+			t.Fatalf("released %d, %v; want 1", released, err)
+		}
+		got := bodies(h.receive(queue, 10, 0))
+		slices.Sort(got)
+		if !slices.Equal(got, []string{"received", "waiting"}) {
+			t.Errorf("receivable: got %v, want [received waiting]", got)
+		}
+		if _, err := h.server.Release(queue + "x"); err == nil {
+			t.Error("an unknown queue: want an error")
+		}
 	})
 }

@@ -9,20 +9,15 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/base/pause"
-	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 )
 
 // tokenTTL is the lifetime of the printed token, longer than a local service runs.
 const tokenTTL = 30 * 24 * time.Hour
 
-// announce waits until the service answers, makes the demo and reports.
+// announce makes the demo and reports. Its requests wait until the gateway takes connections.
 func (r *run) announce(ctx context.Context) error {
 	base := baseURL(r.listener.Addr())
-	if err := awaitAnswer(ctx, base); err != nil {
-		return err
-	}
 	jwt, err := r.servers.issuer.Sign(issuer.Grant{
 		Subject: r.state.UserID.String(), OrganizationID: r.state.OrganizationID, Roles: []auth.Role{auth.Owner}, Lifetime: tokenTTL,
 	})
@@ -45,7 +40,9 @@ func (r *run) announce(ctx context.Context) error {
 		return err
 	}
 	r.announced.Store(true)
-	r.ready(info)
+	if r.cfg.Ready != nil {
+		r.cfg.Ready(info)
+	}
 	return nil
 }
 
@@ -61,16 +58,6 @@ func (r *run) healthyOnceAnnounced(next http.Handler) http.Handler {
 	})
 }
 
-// ready turns the faults on and reports that the service is ready.
-func (r *run) ready(info *Info) {
-	if r.faults != nil {
-		r.faults.On()
-	}
-	if r.cfg.Ready != nil {
-		r.cfg.Ready(info)
-	}
-}
-
 // baseURL returns the URL of a listener for clients on this machine.
 func baseURL(listener net.Addr) string {
 	addr, ok := listener.(*net.TCPAddr)
@@ -78,20 +65,4 @@ func baseURL(listener net.Addr) string {
 		return fmt.Sprintf("http://127.0.0.1:%d", addr.Port)
 	}
 	return "http://" + listener.String()
-}
-
-func awaitAnswer(ctx context.Context, base string) error {
-	const patience, interval = 20 * time.Second, 10 * time.Millisecond
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	service := apiclient.New(base, "")
-	for {
-		err := service.Get(ctx, "/openapi.json", nil)
-		if err == nil {
-			return nil
-		}
-		if waited := pause.For(ctx, interval); waited != nil {
-			return fmt.Errorf("the service does not answer on %s within %s: %w, %w", base, patience, err, waited)
-		}
-	}
 }

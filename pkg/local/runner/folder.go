@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/commerce-integration/service/pkg/local/filelock"
 )
 
 // kept names what --fresh removes: everything but the table server's program and the lock.
@@ -31,24 +29,31 @@ func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data folder %s: %w", dir, err)
 	}
-	lock, err := filelock.Acquire(filepath.Join(dir, "lock"))
-	switch {
-	case errors.Is(err, filelock.ErrHeld):
-		defer lock.Close()
-		return nil, inUse(dir, lock)
-	case err != nil:
+	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
 		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
 	}
-	f := &folder{dir: dir, lock: lock, made: made}
-	if err := f.sign(); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), lock.Close())
+	f := &folder{dir: dir, lock: file, made: made}
+	err = lock(file)
+	if errors.Is(err, errInUse) {
+		defer file.Close()
+		return nil, inUse(dir, file)
+	}
+	if err == nil {
+		err = f.sign()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), file.Close())
 	}
 	// A file of an earlier run must not be taken for this one's.
 	if err := f.remove(infoName); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, file.Close())
 	}
 	return f, nil
 }
+
+// errInUse is what lock returns for a file that another process has locked.
+var errInUse = errors.New("another process holds the lock")
 
 // inUse names the process that uses the folder.
 func inUse(dir string, lock io.Reader) error {
@@ -82,7 +87,7 @@ func (f *folder) remove(names ...string) error {
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
 
-// holds tells whether the folder has a file of the pattern.
+// holds reports whether the folder has a file of the pattern.
 func (f *folder) holds(pattern string) bool {
 	found, err := filepath.Glob(f.path(pattern)) // a wrong pattern is the only error
 	return err == nil && len(found) > 0

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"runtime/pprof"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -50,7 +49,6 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	functions.invoked = r.cfg.Invoked
 	return &host{
 		invoke: functions.invoke, direct: functions.call, here: functions, close: func() error { return nil },
 		concurrency: concurrency, lanes: lanes,
@@ -60,8 +58,7 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 // functions are the service's functions in this process, called through Lambda's invoke JSON as the deployed ones are.
 type functions struct {
 	model    *template.Model
-	handlers map[string]any    // in the forms that Lambda takes, safe for concurrent use
-	invoked  func(name string) // may be nil
+	handlers map[string]any // in the forms that Lambda takes, safe for concurrent use
 }
 
 func makeFunctions(ctx context.Context, model *template.Model, base *app.Dependencies) (*functions, error) {
@@ -94,24 +91,20 @@ func (f *functions) invoke(ctx context.Context, name string, payload []byte) (an
 
 // call is invoke without JSON, for the two forms of functions that the gateway calls. ok is false for others.
 func (f *functions) call(ctx context.Context, name string, event any) (answer any, ok bool, err error) {
-	switch handler := f.handlers[name].(type) {
-	case func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error):
-		answer, ok, err = callAs(ctx, f, name, handler, event)
-	case func(context.Context, events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error):
-		answer, ok, err = callAs(ctx, f, name, handler, event)
+	switch event := event.(type) {
+	case events.APIGatewayProxyRequest:
+		return callTyped(ctx, typed[events.APIGatewayProxyRequest, events.APIGatewayProxyResponse](f, name), event)
+	case events.APIGatewayCustomAuthorizerRequestTypeRequest:
+		return callTyped(ctx, typed[events.APIGatewayCustomAuthorizerRequestTypeRequest, events.APIGatewayCustomAuthorizerResponse](f, name), event)
 	}
-	return answer, ok, err
+	return nil, false, nil
 }
 
-func callAs[E, A any](ctx context.Context, f *functions, name string, handler func(context.Context, E) (A, error), event any) (answer A, ok bool, err error) {
-	taken, ok := event.(E)
-	if !ok {
-		return answer, false, nil
+func callTyped[E, A any](ctx context.Context, function func(context.Context, E) (A, error), event E) (answer any, ok bool, err error) {
+	if function == nil {
+		return nil, false, nil
 	}
-	err = f.run(ctx, name, func(ctx context.Context) (err error) {
-		answer, err = handler(ctx, taken)
-		return err
-	})
+	answer, err = function(ctx, event)
 	return answer, true, err
 }
 
@@ -122,7 +115,10 @@ func typed[E, A any](f *functions, name string) func(context.Context, E) (A, err
 		return nil
 	}
 	return func(ctx context.Context, event E) (answer A, err error) {
-		answer, _, err = callAs(ctx, f, name, handler, event)
+		err = f.run(ctx, name, func(ctx context.Context) (err error) {
+			answer, err = handler(ctx, event)
+			return err
+		})
 		return answer, err
 	}
 }
@@ -139,11 +135,6 @@ func (f *functions) run(ctx context.Context, name string, call func(ctx context.
 		ctx, cancel = context.WithTimeout(ctx, f.model.Functions[name].Timeout)
 		defer cancel()
 	}
-	if f.invoked != nil {
-		f.invoked(name)
-	}
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()})
-	// A CPU profile tells the functions apart by this label.
-	pprof.Do(ctx, pprof.Labels("function", name), func(ctx context.Context) { err = call(ctx) })
-	return err
+	return call(ctx)
 }

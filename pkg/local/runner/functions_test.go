@@ -69,7 +69,7 @@ func TestAPanicIsAFunctionError(t *testing.T) {
 }
 
 func TestAFunctionIsCalledWithTheTypeItTakesOrNotAtAll(t *testing.T) {
-	var calls int
+	calls := 0
 	f := functionsOf(func(ctx context.Context, r events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		calls++
 		if lc, ok := lambdacontext.FromContext(ctx); !ok || lc.AwsRequestID == "" {
@@ -90,31 +90,7 @@ func TestAFunctionIsCalledWithTheTypeItTakesOrNotAtAll(t *testing.T) {
 	if _, ok, err := f.call(t.Context(), "echo", events.APIGatewayCustomAuthorizerRequestTypeRequest{}); ok || err != nil || calls != 2 {
 		t.Errorf("another type: got %t, %v after %d calls; want no call", ok, err, calls)
 	}
-	f = functionsOf(func(context.Context, echo) error { calls++; return nil })
-	if _, ok, err := f.call(t.Context(), "echo", events.APIGatewayProxyRequest{}); ok || err != nil || calls != 2 {
-		t.Errorf("another form of function: got %t, %v after %d calls; want no call", ok, err, calls)
-	}
-}
-
-func TestAFunctionTakesEventsWithoutJSONIfItsFormDoes(t *testing.T) {
-	f := functionsOf(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-		if lc, ok := lambdacontext.FromContext(ctx); !ok || lc.AwsRequestID == "" {
-			t.Errorf("request id: got %+v", lc)
-		}
-		if len(event.Records) == 0 {
-			panic("broken")
-		}
-		return events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{ItemIdentifier: event.Records[0].MessageId}}}, nil
-	})
-	call := typed[events.SQSEvent, events.SQSEventResponse](f, "echo")
-	answer, err := call(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "7"}}})
-	if err != nil || len(answer.BatchItemFailures) != 1 || answer.BatchItemFailures[0].ItemIdentifier != "7" {
-		t.Errorf("got %+v, %v; want the function's answer", answer, err)
-	}
-	if _, err := call(t.Context(), events.SQSEvent{}); err == nil || !strings.Contains(err.Error(), "broken") {
-		t.Errorf("a panic: got %v; want an error that says what was broken", err)
-	}
-	if typed[events.DynamoDBEvent, events.DynamoDBEventResponse](f, "echo") != nil {
-		t.Error("a function of a queue's messages takes the stream's changes")
+	if typed[events.SQSEvent, events.SQSEventResponse](f, "echo") != nil {
+		t.Error("a function of requests takes a queue's messages")
 	}
 }

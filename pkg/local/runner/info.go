@@ -14,7 +14,7 @@ import (
 // infoName is the file by which other commands find a running service.
 const infoName = "run.json"
 
-// Info tells clients where a running service is and how to get in. It holds credentials of the local service only.
+// Info has the addresses of a running service and credentials for it. It holds credentials of the local service only.
 type Info struct {
 	BaseURL                string `json:"baseUrl"`
 	OrganizationID         string `json:"organizationId"`
@@ -58,7 +58,7 @@ func ReadInfo(dataDir string) (*Info, error) {
 // WriteInfo replaces the folder's file in one step.
 func WriteInfo(dataDir string, info *Info) error {
 	if err := writeFile(filepath.Join(dataDir, infoName), info); err != nil {
-		return fmt.Errorf("tell where the service is: %w", err)
+		return fmt.Errorf("write where the service is: %w", err)
 	}
 	return nil
 }

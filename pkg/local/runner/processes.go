@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/local/clocks"
-	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/processes"
 	"github.com/commerce-integration/service/pkg/local/template"
 )
@@ -29,11 +27,7 @@ const (
 // belongs to.
 func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 	names := slices.Sorted(maps.Keys(r.model.Functions))
-	var tags []string
-	if r.cfg.Clocks.Apart > 0 {
-		tags = append(tags, clocks.Tag)
-	}
-	binaries, err := processes.Binaries(ctx, filepath.Dir(r.cfg.Template), r.folder.path("functions"), names, tags...)
+	binaries, err := processes.Binaries(ctx, filepath.Dir(r.cfg.Template), r.folder.path("functions"), names)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +35,7 @@ func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 	for _, name := range names {
 		declared := r.model.Functions[name]
 		functions = append(functions, processes.Function{
-			Name: name, Binary: binaries[name], Environment: r.environment(name, declared.Environment),
+			Name: name, Binary: binaries[name], Environment: r.environment(declared.Environment),
 			Timeout: declared.Timeout, MemoryMB: declared.MemoryMB, Instances: instances(declared),
 		})
 	}
@@ -49,7 +43,7 @@ func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 }
 
 // environment is the template's for a function, with the local servers in place of AWS's.
-func (r *run) environment(function string, declared map[string]string) map[string]string {
+func (r *run) environment(declared map[string]string) map[string]string {
 	environment := maps.Clone(declared)
 	if _, signs := declared["SIGNING_SECRETS"]; signs {
 		environment["SIGNING_SECRETS"] = r.state.SigningSecret
@@ -59,16 +53,12 @@ func (r *run) environment(function string, declared map[string]string) map[strin
 	}
 	maps.Copy(environment, map[string]string{
 		"METRICS_NAMESPACE":            "", // its lines are for CloudWatch
-		"AWS_ENDPOINT_URL_DYNAMODB":    r.tableURL(function),
+		"AWS_ENDPOINT_URL_DYNAMODB":    r.servers.tableURL,
 		"AWS_ENDPOINT_URL_SQS":         r.servers.queueURL,
 		"AWS_ENDPOINT_URL_EVENTBRIDGE": r.busURL(),
 		"AWS_LAMBDA_LOG_FORMAT":        "JSON",
 		"AWS_LAMBDA_LOG_LEVEL":         logLevel(r.cfg.Logger),
 	})
-	// Tokens' times are by their issuer's clock, which may differ by 30 s.
-	if r.cfg.Clocks.Apart > 0 && function != "authorizer" {
-		environment[clocks.Variable] = r.cfg.Clocks.String()
-	}
 	return environment
 }
 
@@ -105,35 +95,3 @@ func processConcurrency(queue string, template int) int {
 
 // processLanes is lanes for functions that are processes.
 func processLanes(factor int) int { return min(streamShards*factor, maxProcesses) }
-
-// startFaults puts the fault proxy between the functions and the table server. Provisioning, the stream and the upkeep do
-// not go through it, and it is off until the service is ready.
-func (r *run) startFaults() (err error) {
-	if len(r.cfg.Faults) == 0 {
-		return nil
-	}
-	if r.faults, err = faults.New(r.servers.tableURL, faults.Config{Rates: r.cfg.Faults, Seed: r.cfg.Seed}); err != nil {
-		return err
-	}
-	r.faults.Off()
-	return r.faults.Start("127.0.0.1:0")
-}
-
-// stopFaults reports the faults that were injected.
-func (r *run) stopFaults() error {
-	if r.faults == nil {
-		return nil
-	}
-	if r.cfg.Injected != nil {
-		r.cfg.Injected(r.faults.Counts())
-	}
-	return r.faults.Close()
-}
-
-// tableURL is the table server's URL for a function. The fault proxy sees each function as a client of its own.
-func (r *run) tableURL(function string) string {
-	if r.faults == nil {
-		return r.servers.tableURL
-	}
-	return r.faults.Endpoint(function)
-}

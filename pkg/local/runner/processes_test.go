@@ -3,11 +3,9 @@ package runner
 import (
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
@@ -48,15 +46,8 @@ func TestAProcessHasTheTemplatesEnvironmentAndWhatStandsForAWS(t *testing.T) {
 		"AWS_ENDPOINT_URL_EVENTBRIDGE": "http://127.0.0.1:2", // which refuses events
 		"AWS_LAMBDA_LOG_FORMAT":        "JSON", "AWS_LAMBDA_LOG_LEVEL": "ERROR", "METRICS_NAMESPACE": "",
 	}
-	if diff := cmp.Diff(want, r.environment("worker", declared)); diff != "" {
+	if diff := cmp.Diff(want, r.environment(declared)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-	r.cfg.Clocks = clocks.Clocks{Apart: time.Minute, Seed: 3}
-	if got := r.environment("worker", declared)["CLOCKS"]; got != "60000000000 3" {
-		t.Errorf("clocks that differ: got %q", got)
-	}
-	if got, has := r.environment("authorizer", declared)["CLOCKS"]; has {
-		t.Errorf("the authorizer's clock: got %q, want that of tokens' issuer", got)
 	}
 	if declared["SERVICE_KEY"] != "" {
 		t.Error("the template's own environment was changed")

@@ -20,12 +20,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/local/clocks"
-	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/provision"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
@@ -51,16 +48,6 @@ type Config struct {
 	// of several shards.
 	Processes    bool
 	FunctionLogs io.Writer // gets what functions that are processes write; nil drops it
-	// Faults are the rates at which the functions' requests to the table fail once the service is ready. The same Seed
-	// repeats them.
-	Faults   faults.Rates
-	Seed     uint64
-	Injected func(faults.Counts) // gets the number of each fault at the end; may be nil
-	Clocks   clocks.Clocks       // of functions that are processes
-	// AWS may change the configuration of all AWS clients in this process, for example to measure them.
-	AWS func(*aws.Config)
-	// Invoked is called with the name of each function of this process that is invoked; may be nil.
-	Invoked func(function string)
 	// Ticks makes the clock of a schedule and the function that stops it; nil is the system's clock.
 	Ticks func(every time.Duration) (ticks <-chan time.Time, stop func())
 	// Ready is called once the service answers and the demo is there.
@@ -148,7 +135,6 @@ type run struct {
 	state    *state
 	listener net.Listener
 	servers  *servers
-	faults   *faults.Proxy // in front of the table server for the functions; nil for none
 
 	announced atomic.Bool // run.json is written
 
@@ -192,10 +178,6 @@ func (r *run) provision(ctx context.Context) (err error) {
 
 // serve runs the gateway and the event sources, makes the demo, and reports that the service is ready.
 func (r *run) serve(ctx context.Context) (err error) {
-	if err := r.startFaults(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.stopFaults()) }()
 	functions, err := r.startFunctions(ctx)
 	if err != nil {
 		return err
@@ -230,17 +212,16 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 		<-ctx.Done()
 		return shutdown(context.WithoutCancel(ctx), server)
 	})
-	group.Go(func() error {
+	if r.servers.table != nil {
 		upkeep := &upkeep{
-			sweeper: tableserver.Sweeper{
-				Server: r.servers.table, Client: r.servers.dynamodb(), Table: r.cfg.Table, Attribute: r.model.Table.TTL, Share: sweepShare,
-			},
-			past: src.past, logger: r.cfg.Logger,
+			server: r.servers.table, table: r.cfg.Table, ttl: r.model.Table.TTL, past: src.past, logger: r.cfg.Logger,
 			trimEvery: time.Second, sweepEvery: time.Minute,
 		}
-		upkeep.run(ctx)
-		return nil
-	})
+		group.Go(func() error {
+			upkeep.run(ctx)
+			return nil
+		})
+	}
 	group.Go(func() error { return r.servers.watch(ctx) })
 	group.Go(func() error { return unlessEnded(ctx, r.announce(ctx)) })
 	return group.Wait()
@@ -272,18 +253,17 @@ func shutdown(ctx context.Context, server *http.Server) error {
 
 // base gives the functions the environment that the template declares, and clients of the local servers.
 func (r *run) base() (*app.Dependencies, error) {
-	environment := map[string]string{}
+	declared := map[string]string{}
 	for _, f := range r.model.Functions {
-		maps.Copy(environment, f.Environment)
+		maps.Copy(declared, f.Environment)
 	}
+	environment := r.environment(declared)
 	cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
 	if err != nil {
 		return nil, err
 	}
-	cfg.ServiceKey, cfg.OlderServiceKey, cfg.ServiceKeySecretARN = r.state.ServiceKey, r.state.OlderKey, ""
-	cfg.SigningSecrets = r.state.SigningSecret
 	return app.NewDependencies(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{
-		DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL, EventBridge: r.busURL(),
+		DynamoDB: r.servers.tableURL, SQS: r.servers.queueURL, EventBridge: r.busURL(),
 	}), nil
 }
 

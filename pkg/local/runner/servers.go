@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/smithy-go/middleware"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/commerce-integration/service/pkg/base/sdkhttp"
@@ -39,9 +38,6 @@ type servers struct {
 // start starts each server that the configuration does not name elsewhere. When it fails, close ends those that run.
 func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway net.Listener) (err error) {
 	s.aws = AWSConfig()
-	if cfg.AWS != nil {
-		cfg.AWS(&s.aws)
-	}
 	if s.tableURL = cfg.TableEndpoint; s.tableURL == "" {
 		if err := s.startTable(ctx, cfg, data.path("table")); err != nil {
 			return err
@@ -73,16 +69,13 @@ func (s *servers) startTable(ctx context.Context, cfg *Config, dir string) error
 	if s.table, err = tableserver.Start(ctx, program, dir); err != nil {
 		return err
 	}
-	if cfg.TableServer == tableserver.Dynoxide && !s.table.Trims() {
-		cfg.Logger.WarnContext(ctx, "an earlier version made the table's file: it works, but it grows with every write; --fresh makes a new one")
-	}
 	s.tableURL = s.table.Endpoint()
 	return nil
 }
 
 func (s *servers) openQueues(dir string, logger *slog.Logger) (err error) {
 	s.queues, err = queueserver.Open(dir, &queueserver.Config{Logger: logger})
-	if errors.Is(err, queueserver.ErrCorrupt) {
+	if errors.Is(err, queueserver.ErrUnreadable) {
 		return damaged("what the queues hold", err)
 	}
 	return err
@@ -135,7 +128,7 @@ func (s *servers) sqs() *sqs.Client {
 // sources are a part of AWS and not of the service.
 func (s *servers) messages() eventsource.QueueClient {
 	if s.queues != nil {
-		return s.queues.Client()
+		return s.queues
 	}
 	return s.sqs()
 }
@@ -221,6 +214,5 @@ func AWSConfig() aws.Config {
 	return aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 		HTTPClient: &httpClient{sdkhttp.New(transport), semaphore.NewWeighted(maxLarge), semaphore.NewWeighted(1)},
-		APIOptions: []func(*middleware.Stack) error{sdkhttp.GrowGoroutine},
 	}
 }

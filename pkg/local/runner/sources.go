@@ -94,7 +94,7 @@ func (s *sources) addQueue(function eventsource.Function, source template.QueueS
 	queue := s.run.queues[source.Queue]
 	reader, err := eventsource.NewQueue(s.run.servers.messages(), function, eventsource.QueueConfig{
 		Host: s.host, QueueURL: queue.URL, QueueARN: queue.ARN,
-		BatchSize: source.BatchSize, ReportBatchItemFailures: source.ReportFailures,
+		BatchSize: source.BatchSize, ReportBatchItemFailures: true,
 		MaximumConcurrency: s.functions.concurrency(source.Queue, source.MaxConcurrency),
 	})
 	if err != nil {
@@ -119,14 +119,14 @@ func concurrency(queue string, template int) int {
 const pollInterval = 250 * time.Millisecond
 
 func (s *sources) addStream(function eventsource.Function, source template.StreamSource) error {
-	window := source.Window
+	var window time.Duration
 	if function.Name == "indexer" {
-		window = max(window, pollInterval)
+		window = pollInterval
 	}
 	stream, err := s.feed.Stream(function, eventsource.StreamConfig{
 		Checkpoints: filepath.Join(s.run.folder.path("checkpoints"), source.ID+".checkpoint"),
 		BatchSize:   source.BatchSize, MaximumBatchingWindow: window, Filters: source.Filters,
-		ReportBatchItemFailures: source.ReportFailures, BisectBatch: source.Bisect,
+		ReportBatchItemFailures: true, BisectBatch: true,
 		ShardWorkers: s.functions.lanes(source.ParallelizationFactor),
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const stateName = "state.json"
 
-// state is what a data folder keeps beside table and queues: the key of its service and the identities of its demo. It
+// state is the part of a data folder besides table and queues: the key of its service and the identities of its demo. It
 // holds secrets of the local service only.
 type state struct {
 	ServiceKey     []byte   `json:"serviceKey"`
@@ -28,7 +28,7 @@ type state struct {
 	UserID         value.ID `json:"userId"`
 	ApplicationID  string   `json:"applicationId"` // "" until the demo application is made
 	ClientID       string   `json:"clientId"`
-	ClientSecret   string   `json:"clientSecret"` // "" in the folder of an earlier version
+	ClientSecret   string   `json:"clientSecret"`
 	APIKey         string   `json:"apiKey"`
 	DemoSent       bool     `json:"demoSent"`
 	OwnTable       bool     `json:"ownTable"` // the folder has had a table
@@ -49,7 +49,7 @@ func openState(f *folder) (*state, error) {
 			return nil, fmt.Errorf("make a service key: %w", err)
 		}
 		s.OrganizationID, s.SiteID, s.UserID = value.NewID(), value.NewID(), value.NewID()
-		s.SigningSecret = newSigningSecret()
+		s.SigningSecret = rand.Text() + rand.Text() // 256 bits
 		return s, s.save()
 	}
 	if err != nil {
@@ -58,12 +58,9 @@ func openState(f *folder) (*state, error) {
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, damaged(s.path, err)
 	}
-	if none := (value.ID{}); len(s.ServiceKey) != app.ServiceKeySize || s.OrganizationID == none || s.SiteID == none || s.UserID == none {
-		return nil, damaged(s.path, errors.New("the service's key or an identity is missing"))
-	}
-	if s.SigningSecret == "" { // the folder of an earlier version
-		s.SigningSecret = newSigningSecret()
-		return s, s.save()
+	none := value.ID{}
+	if len(s.ServiceKey) != app.ServiceKeySize || s.SigningSecret == "" || s.OrganizationID == none || s.SiteID == none || s.UserID == none {
+		return nil, damaged(s.path, errors.New("a key or an identity is missing"))
 	}
 	return s, nil
 }
@@ -95,9 +92,6 @@ func ReadServiceKeys(dataDir string) ([][]byte, error) {
 	}
 	return keys, nil
 }
-
-// newSigningSecret returns 52 characters with 256 bits of randomness.
-func newSigningSecret() string { return rand.Text() + rand.Text() }
 
 func (s *state) save() error {
 	if err := writeFile(s.path, s); err != nil {

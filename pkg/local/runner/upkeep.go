@@ -12,17 +12,15 @@ import (
 
 // upkeep does what DynamoDB does by itself: it deletes expired items and the stream records that every reader is past.
 type upkeep struct {
-	sweeper tableserver.Sweeper
-	past    func() string // the position that every reader is past, "" while unknown
-	logger  *slog.Logger
+	server     *tableserver.Server
+	table, ttl string        // the table's name, and its attribute
+	past       func() string // the position that every reader is past, "" while unknown
+	logger     *slog.Logger
 
 	trimEvery, sweepEvery time.Duration
 
 	trimmed string // the last position that the stream was trimmed to
 }
-
-// sweepShare is the share of time in which the table is swept: one in so many.
-const sweepShare = 50
 
 // run trims and sweeps side by side, since to sweep a large table takes minutes.
 func (u *upkeep) run(ctx context.Context) {
@@ -42,17 +40,16 @@ func (u *upkeep) every(ctx context.Context, interval time.Duration, do func(cont
 }
 
 func (u *upkeep) sweep(ctx context.Context) error {
-	_, err := u.sweeper.Sweep(ctx, time.Now())
+	_, err := u.server.Sweep(ctx, u.table, u.ttl, time.Now())
 	return err
 }
 
-// trim leaves the stream of a server alone that this run has not started.
 func (u *upkeep) trim(ctx context.Context) error {
 	past := u.past()
-	if u.sweeper.Server == nil || past == "" || past == u.trimmed {
+	if past == "" || past == u.trimmed {
 		return nil
 	}
-	err := u.sweeper.Server.Trim(ctx, u.sweeper.Table, past)
+	err := u.server.Trim(ctx, u.table, past)
 	if err == nil {
 		u.trimmed = past
 	}

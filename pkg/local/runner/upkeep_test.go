@@ -137,29 +137,13 @@ func TestUpkeepRemovesWhatHasExpiredAndWhatAllReadersArePast(t *testing.T) {
 	x.put(t, "fresh", time.Now().Add(time.Hour))
 	past := x.records(t)[0]
 	u := &upkeep{
-		sweeper: tableserver.Sweeper{Server: x.Server, Client: x.servers.dynamodb(), Table: tableName, Attribute: x.ttl},
-		past:    func() string { return past },
-		logger:  slog.New(slog.DiscardHandler), trimEvery: 5 * time.Millisecond, sweepEvery: 5 * time.Millisecond,
+		server: x.Server, table: tableName, ttl: x.ttl, past: func() string { return past },
+		logger: slog.New(slog.DiscardHandler), trimEvery: 5 * time.Millisecond, sweepEvery: 5 * time.Millisecond,
 	}
 	x.keep(t, u, "one item, and a stream without its first record", func() bool {
 		return x.items(t) == 1 && x.records(t)[0] != past
 	})
 	if left := len(x.records(t)); left != 2 {
 		t.Errorf("stream: got %d records, want the second item and the deletion", left)
-	}
-}
-
-func TestUpkeepOfAnotherServerLeavesItsStreamAlone(t *testing.T) {
-	x := newTable(t)
-	x.put(t, "old", time.Now().Add(-time.Hour))
-	before := x.records(t)
-	u := &upkeep{
-		sweeper: tableserver.Sweeper{Client: x.servers.dynamodb(), Table: tableName, Attribute: x.ttl},
-		past:    func() string { return before[0] },
-		logger:  slog.New(slog.DiscardHandler), trimEvery: time.Millisecond, sweepEvery: 20 * time.Millisecond,
-	}
-	x.keep(t, u, "no item", func() bool { return x.items(t) == 0 })
-	if got := x.records(t); got[0] != before[0] {
-		t.Errorf("stream: got %v, want it to begin with %s still", got, before[0])
 	}
 }

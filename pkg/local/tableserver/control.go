@@ -22,20 +22,19 @@ const (
 	maxChecked = 64 << 20
 )
 
-// openControl checks the file through the control table. A file that an earlier version of this package made has none:
-// the server runs on it all the same, but nothing trims its streams.
+// openControl checks the file through the control table.
 func (s *Server) openControl(ctx context.Context, size int64) error {
 	s.control = s.client()
 	var err error
 	if size <= maxChecked {
-		_, err = s.control.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(streamControl), Item: map[string]types.AttributeValue{
+		_, err = s.control.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(streamControl), Item: item{
 			"table": &types.AttributeValueMemberS{Value: "-"}, "check": &types.AttributeValueMemberBOOL{Value: true},
 		}})
 	} else {
 		_, err = s.control.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(streamControl)})
 	}
 	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
-		s.control, err = nil, nil
+		return errEarlier
 	}
 	if err != nil {
 		return fmt.Errorf("checking the table file: %w", err)
@@ -43,12 +42,12 @@ func (s *Server) openControl(ctx context.Context, size int64) error {
 	return nil
 }
 
-// Trims reports whether Trim does something: not on DynamoDB Local, nor on a file that an earlier version made.
-func (s *Server) Trims() bool { return s.control != nil }
+// errEarlier refuses a file that grows with every write: nothing trims its streams.
+var errEarlier = errors.New("an earlier version made the table file: run that version, or start with no data by --fresh")
 
 // Trim deletes the oldest records of a table's stream, up to and including the sequence number that every consumer is
 // past, at most 5,000 in a call so that writes hardly wait. The newest record stays whatever the number: the server
-// derives the next sequence number from it.
+// derives the next sequence number from it. On DynamoDB Local it does nothing.
 func (s *Server) Trim(ctx context.Context, table, sequenceNumber string) error {
 	if _, err := strconv.ParseInt(sequenceNumber, 10, 64); err != nil {
 		return fmt.Errorf("trimming the stream of %s: %w", table, err)
@@ -56,7 +55,7 @@ func (s *Server) Trim(ctx context.Context, table, sequenceNumber string) error {
 	if s.control == nil {
 		return nil
 	}
-	_, err := s.control.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(streamControl), Item: map[string]types.AttributeValue{
+	_, err := s.control.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(streamControl), Item: item{
 		"table": &types.AttributeValueMemberS{Value: table}, "past": &types.AttributeValueMemberN{Value: sequenceNumber},
 	}})
 	if err != nil {

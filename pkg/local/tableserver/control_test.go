@@ -1,6 +1,7 @@
 package tableserver
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -106,29 +107,15 @@ func TestStreamStatementsOfTheServerUseTheIndexes(t *testing.T) {
 }
 
 // An earlier version made its files without the control table.
-func TestAFileOfAnEarlierVersionWorksAndIsNotTrimmed(t *testing.T) {
+func TestAFileOfAnEarlierVersionIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tables.db")
 	if err := os.WriteFile(file, emptyFile, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	sqlite(t, file, `DROP TABLE "stream-control"; DROP TABLE "expiry-control"; DELETE FROM _tables;`)
-	server := start(t, dir)
-	if server.Trims() {
-		t.Error("Trims is true without the control table")
-	}
-	db := client(server)
-	createTable(t, db)
-	for i := range 3 {
-		if err := put(t.Context(), db, strconv.Itoa(i), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := server.Trim(t.Context(), table, "2"); err != nil {
-		t.Errorf("Trim: %v", err)
-	}
-	if count, _, _ := sequence(t, db); count != 3 {
-		t.Errorf("the stream has %d records, want all 3", count)
+	if _, err := Start(t.Context(), pinned(t), dir); !errors.Is(err, errEarlier) {
+		t.Errorf("got %v, want %v", err, errEarlier)
 	}
 }
 

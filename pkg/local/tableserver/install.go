@@ -134,7 +134,7 @@ func Install(ctx context.Context, dir string) (Program, error) {
 func (k Kind) Install(ctx context.Context, dir string) (Program, error) {
 	want, known := pins[k]
 	if !known {
-		return Program{}, fmt.Errorf("there is no table server %q; there are %s and %s", k, Dynoxide, DynamoDBLocal)
+		return Program{}, fmt.Errorf("unknown table server %q; use %s or %s", k, Dynoxide, DynamoDBLocal)
 	}
 	// The package manager runs in a directory of its own.
 	dir, err := filepath.Abs(dir)

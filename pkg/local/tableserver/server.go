@@ -17,15 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/commerce-integration/service/pkg/local/filelock"
 )
 
 // startTimeout is how long a server may take until it answers. Java needs seconds, on a busy machine many.
 const startTimeout = 30 * time.Second
-
-// ErrInUse says that another process keeps its tables in the directory.
-var ErrInUse = errors.New("the data directory is in use by another run")
 
 // emptyFile is a database of dynoxide without any table of ours. empty.sql says what it holds beyond what the server
 // would make itself.
@@ -39,14 +34,13 @@ type Server struct {
 	endpoint string
 	child    *process
 	control  *dynamodb.Client // puts items into the control table; nil when there is none
-	lock     *os.File
 
 	closing sync.Once
 	closed  error
 }
 
-// Start runs the program on a free port of 127.0.0.1 with its tables in dataDir and returns when it answers. Only one
-// server may use a directory at a time (ErrInUse); each kind of server has a file of its own there. A damaged file is
+// Start runs the program on a free port of 127.0.0.1 with its tables in dataDir and returns when it answers. The caller
+// sees to it that only one server uses a directory; each kind of server has a file of its own there. A damaged file is
 // an error that names it; the server recovers a file that a killed server left. The child stays in the caller's process
 // group; on Linux it dies with the caller and ignores the interrupts of a terminal, so that the tables answer until
 // Close.
@@ -56,14 +50,8 @@ func Start(ctx context.Context, program Program, dataDir string) (*Server, error
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory of the tables: %w", err)
 	}
-	lock, err := filelock.Acquire(filepath.Join(dataDir, "lock"))
-	switch {
-	case errors.Is(err, filelock.ErrHeld):
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", dataDir, ErrInUse), lock.Close())
-	case err != nil:
-		return nil, err
-	}
-	s := &Server{lock: lock}
+	s := &Server{}
+	var err error
 	if program.kind == DynamoDBLocal {
 		err = s.launch(ctx, func(port string) (string, []string) { return dynamoDBLocal(program.path, dataDir, port) })
 	} else {
@@ -73,7 +61,7 @@ func Start(ctx context.Context, program Program, dataDir string) (*Server, error
 		if s.child != nil {
 			err = errors.Join(err, s.child.stop())
 		}
-		return nil, errors.Join(fmt.Errorf("starting the table server in %s: %w", dataDir, err), lock.Close())
+		return nil, fmt.Errorf("starting the table server in %s: %w", dataDir, err)
 	}
 	return s, nil
 }
@@ -185,7 +173,7 @@ func answers(ctx context.Context, client *http.Client, endpoint string) bool {
 	return err == nil && (response.Header.Get("X-Dynoxide-Version") != "" || response.Header.Get("X-Amzn-Requestid") != "")
 }
 
-// client returns a client that tries each request once: a failed check of the file is no failure of the network.
+// client returns a client that tries each request once: a failed check of the file must not look like a failure of the network.
 func (s *Server) client() *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region: "us-east-1", BaseEndpoint: &s.endpoint, Retryer: aws.NopRetryer{},
@@ -211,6 +199,6 @@ func (s *Server) Err() error {
 
 // Close ends the server, within some seconds even if it hangs, and returns when it is gone. A second call does nothing.
 func (s *Server) Close() error {
-	s.closing.Do(func() { s.closed = errors.Join(s.child.stop(), s.lock.Close()) })
+	s.closing.Do(func() { s.closed = s.child.stop() })
 	return s.closed
 }

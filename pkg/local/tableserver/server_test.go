@@ -6,9 +6,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,28 +90,6 @@ func exists(t *testing.T, db *dynamodb.Client, pk string) bool {
 	return got.Item != nil
 }
 
-func TestTablesOutliveTheServerAndNothingElseIsLeft(t *testing.T) {
-	dir := t.TempDir()
-	first := start(t, dir)
-	createTable(t, client(first))
-	if err := put(t.Context(), client(first), "a", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Close(); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
-	if _, err := net.Dial("tcp", strings.TrimPrefix(first.Endpoint(), "http://")); err == nil {
-		t.Errorf("%s still answers after Close", first.Endpoint())
-	}
-	left, err := filepath.Glob(filepath.Join(dir, "tables.db-*"))
-	if err != nil || len(left) != 0 {
-		t.Errorf("Close left %v, %v; want the table file alone", left, err)
-	}
-	if second := start(t, dir); !exists(t, client(second), "a") {
-		t.Error("the item is gone after a restart")
-	}
-}
-
 func TestCloseDoesNotWaitForIdleConnections(t *testing.T) {
 	server := start(t, t.TempDir())
 	createTable(t, client(server))
@@ -143,7 +123,7 @@ func TestAnAcknowledgedWriteSurvivesAKill(t *testing.T) {
 		})
 	}
 	waitUntil(t, "enough writes", func() bool { return len(acknowledged) >= enough })
-	if err := server.child.process.Kill(); err != nil {
+	if err := server.child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	running.Wait()
@@ -225,7 +205,7 @@ func waitUntil(t *testing.T, what string, done func() bool) {
 	}
 }
 
-func TestAnyDirectoryNameWill(t *testing.T) {
+func TestTablesOutliveTheServerInAnyDirectoryAndNothingElseIsLeft(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"relative", "a b%20c?d=e#f&ü", filepath.Join(t.TempDir(), "not", "yet", "there")} {
 		first := start(t, dir)
@@ -239,17 +219,33 @@ func TestAnyDirectoryNameWill(t *testing.T) {
 		if err := first.Close(); err != nil {
 			t.Fatalf("Close in %q: %v", dir, err)
 		}
+		if _, err := net.Dial("tcp", strings.TrimPrefix(first.Endpoint(), "http://")); err == nil {
+			t.Errorf("%s still answers after Close", first.Endpoint())
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "tables.db" {
+			t.Errorf("Close left %v in %q, %v; want the table file alone", left, dir, err)
+		}
 		if second := start(t, dir); !exists(t, client(second), "a") {
 			t.Errorf("in %q the item is gone after a restart", dir)
 		}
-		left, err := os.ReadDir(dir)
-		if err != nil {
+	}
+}
+
+func TestAnInterruptOfTheTerminalLeavesTheServerToItsCaller(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux can block a signal in a child")
+	}
+	server := start(t, t.TempDir())
+	createTable(t, client(server))
+	for range 3 {
+		if err := server.child.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		for _, one := range left {
-			if !strings.HasPrefix(one.Name(), "tables.db") && one.Name() != "lock" {
-				t.Errorf("%q holds %s, want the table file and the lock", dir, one.Name())
-			}
+		if err := put(t.Context(), client(server), "a", nil); err != nil {
+			t.Fatalf("put after an interrupt: %v", err)
 		}
+	}
+	if err := server.Err(); err != nil {
+		t.Errorf("Err after an interrupt: %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,14 +12,6 @@ import (
 )
 
 const ttl = "expiresAtEpoch"
-
-// sweepers are the two ways to sweep a server's table.
-func sweepers(s *Server, db *dynamodb.Client) map[string]*Sweeper {
-	return map[string]*Sweeper{
-		"in the file": {Server: s, Client: db, Table: table, Attribute: ttl},
-		"by scan":     {Client: db, Table: table, Attribute: ttl},
-	}
-}
 
 func TestSweepDeletesWhatDynamoDBWouldExpire(t *testing.T) {
 	server := start(t, t.TempDir())
@@ -47,30 +38,26 @@ func TestSweepDeletesWhatDynamoDBWouldExpire(t *testing.T) {
 		{"before all time", &types.AttributeValueMemberN{Value: "-1e100"}, true},
 		{"a key to escape: \"\\\x00\u2028ü😀", epoch(now), false},
 	}
-	for name, sweeper := range sweepers(server, db) {
-		t.Run(name, func(t *testing.T) {
-			want := 0
-			for _, item := range items {
-				more := map[string]types.AttributeValue{}
-				if item.ttl != nil {
-					more[ttl] = item.ttl
-				}
-				if err := put(t.Context(), db, item.pk, more); err != nil {
-					t.Fatal(err)
-				}
-				if !item.want {
-					want++
-				}
-			}
-			if deleted, err := sweeper.Sweep(t.Context(), now); err != nil || deleted != want {
-				t.Errorf("the sweep deleted %d, %v; want %d", deleted, err, want)
-			}
-			for _, item := range items {
-				if got := exists(t, db, item.pk); got != item.want {
-					t.Errorf("item %q after the sweep: exists %v, want %v", item.pk, got, item.want)
-				}
-			}
-		})
+	want := 0
+	for _, item := range items {
+		more := map[string]types.AttributeValue{}
+		if item.ttl != nil {
+			more[ttl] = item.ttl
+		}
+		if err := put(t.Context(), db, item.pk, more); err != nil {
+			t.Fatal(err)
+		}
+		if !item.want {
+			want++
+		}
+	}
+	if deleted, err := server.Sweep(t.Context(), table, ttl, now); err != nil || deleted != want {
+		t.Errorf("the sweep deleted %d, %v; want %d", deleted, err, want)
+	}
+	for _, item := range items {
+		if got := exists(t, db, item.pk); got != item.want {
+			t.Errorf("item %q after the sweep: exists %v, want %v", item.pk, got, item.want)
+		}
 	}
 }
 
@@ -82,7 +69,7 @@ func TestSweepLeavesAnItemThatWasProlonged(t *testing.T) {
 	if err := put(t.Context(), db, "prolonged", map[string]types.AttributeValue{ttl: epoch(now.Add(time.Hour))}); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := sweepers(server, db)["by scan"].deleteExpired(t.Context(), key("prolonged"), now)
+	gone, err := server.deleteExpired(t.Context(), key("prolonged"), ttl, now)
 	if err != nil || gone || !exists(t, db, "prolonged") {
 		t.Errorf("deleting a prolonged item: gone %v, %v; want it to stay", gone, err)
 	}
@@ -94,69 +81,15 @@ func TestSweepIsBounded(t *testing.T) {
 	createTable(t, db)
 	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
 	const more = 7
-	for name, sweeper := range sweepers(server, db) {
-		fill(t, db, sweepLimit+more, now.Add(-time.Minute))
-		for _, want := range []int{sweepLimit, more, 0} {
-			if got, err := sweeper.Sweep(t.Context(), now); err != nil || got != want {
-				t.Errorf("a sweep %s deleted %d, %v; want %d", name, got, err, want)
-			}
+	fill(t, db, sweepLimit+more, now.Add(-time.Minute))
+	for _, want := range []int{sweepLimit, more, 0} {
+		if got, err := server.Sweep(t.Context(), table, ttl, now); err != nil || got != want {
+			t.Errorf("a sweep deleted %d, %v; want %d", got, err, want)
 		}
 	}
 }
 
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
-
-func TestSweepsDoNotDisturbWrites(t *testing.T) {
-	server := start(t, t.TempDir())
-	db := client(server)
-	createTable(t, db)
-	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
-	const writers, each = 4, 100
-	stop := make(chan struct{})
-	var sweeping, writing sync.WaitGroup
-	sweep := func() int {
-		n, err := sweepers(server, db)["in the file"].Sweep(t.Context(), now)
-		if err != nil {
-			t.Errorf("a sweep beside writes: %v", err)
-		}
-		return n
-	}
-	deleted := 0
-	sweeping.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				deleted += sweep()
-			}
-		}
-	})
-	for w := range writers {
-		writing.Go(func() {
-			for i := range each {
-				expires := now.Add(time.Duration(i%2) * time.Hour)
-				if err := put(t.Context(), db, fmt.Sprintf("%d-%d", w, i), map[string]types.AttributeValue{ttl: epoch(expires)}); err != nil {
-					t.Errorf("put beside sweeps: %v", err)
-					return
-				}
-			}
-		})
-	}
-	writing.Wait()
-	close(stop)
-	sweeping.Wait()
-	if deleted += sweep(); deleted != writers*each/2 {
-		t.Errorf("the sweeps deleted %d items, want %d", deleted, writers*each/2)
-	}
-	for w := range writers {
-		for i := range each {
-			if pk := fmt.Sprintf("%d-%d", w, i); exists(t, db, pk) != (i%2 == 1) {
-				t.Errorf("item %s: exists %v, want %v", pk, i%2 == 0, i%2 == 1)
-			}
-		}
-	}
-}
 
 // fill puts n items of about 600 bytes.
 func fill(t testing.TB, db *dynamodb.Client, n int, expires time.Time) {

@@ -2,9 +2,13 @@ package template
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // AnyMethod is the method of a route that takes every method for which its path declares none.
@@ -16,8 +20,7 @@ type API struct {
 	BinaryMediaTypes []string // "*/*" takes all
 	Routes           []Route  // by path, then method
 	Authorizers      map[string]Authorizer
-	// Responses holds the gateway's own answer of every type, such as ACCESS_DENIED: the template's, else its
-	// DEFAULT_4XX or DEFAULT_5XX, else API Gateway's.
+	// Responses holds the gateway's own answers by type, such as ACCESS_DENIED. The template declares every type.
 	Responses map[string]GatewayResponse
 }
 
@@ -31,18 +34,17 @@ type Route struct {
 
 // Authorizer is a REQUEST authorizer.
 type Authorizer struct {
-	Name     string
-	Function string
+	Name     string `json:"-"`
+	Function string `json:"-"`
 	// Headers and QueryStrings are the identity sources. A request that lacks one is refused without a call; the values
 	// are the key of the cache.
 	Headers      []string
 	QueryStrings []string
-	TTL          time.Duration // how long an answer is kept; 0 keeps none
+	TTL          time.Duration `json:"ReauthorizeEvery"` // how long an answer is kept; 0 keeps none
 }
 
 // GatewayResponse is an answer that the gateway gives itself.
 type GatewayResponse struct {
-	// Status is 0 for DEFAULT_4XX and DEFAULT_5XX unless the template says otherwise: they leave it as the case has it.
 	Status int
 	// Headers by name: a text in single quotes, context.<path> or method.request.header.<name>.
 	Headers map[string]string
@@ -50,132 +52,93 @@ type GatewayResponse struct {
 	Templates map[string]string
 }
 
-func (x *extractor) api(properties *node) API {
-	api := API{
-		Stage:       x.text(properties.get("StageName")),
-		Authorizers: map[string]Authorizer{},
+// declaredAPI is the API as the template writes it.
+type declaredAPI struct {
+	StageName        string
+	BinaryMediaTypes []string
+	Auth             struct{ Authorizers map[string]declaredAuthorizer }
+	DefinitionBody   struct {
+		Paths map[string]map[string]operation `json:"paths"`
 	}
-	for _, mediaType := range x.texts(properties.get("BinaryMediaTypes")) {
-		api.BinaryMediaTypes = append(api.BinaryMediaTypes, strings.ReplaceAll(mediaType, "~1", "/"))
+	GatewayResponses map[string]declaredResponse
+}
+
+type declaredAuthorizer struct {
+	FunctionARN string `json:"FunctionArn"`
+	Identity    Authorizer
+}
+
+type operation struct {
+	Security    []map[string]any `json:"security"`
+	Integration struct {
+		URI string `json:"uri"`
+	} `json:"x-amazon-apigateway-integration"`
+}
+
+type declaredResponse struct {
+	StatusCode         int
+	ResponseParameters struct{ Headers map[string]string }
+	ResponseTemplates  map[string]string
+}
+
+func (m *Model) api(_ *resolver, _ string, properties jsontext.Value) error {
+	var declared declaredAPI
+	if err := decode(properties, &declared); err != nil {
+		return err
 	}
-	for name, authorizer := range properties.get("Auth", "Authorizers").pairs() {
-		api.Authorizers[name] = x.authorizer(name, authorizer)
+	m.API = API{Stage: declared.StageName, Authorizers: map[string]Authorizer{}, Responses: map[string]GatewayResponse{}}
+	for _, mediaType := range declared.BinaryMediaTypes {
+		m.API.BinaryMediaTypes = append(m.API.BinaryMediaTypes, strings.ReplaceAll(mediaType, "~1", "/"))
 	}
-	for path, methods := range properties.get("DefinitionBody", "paths").pairs() {
-		for method, operation := range methods.pairs() {
-			route := x.route(path, method, operation)
-			if _, ok := api.Authorizers[route.Authorizer]; !ok && route.Authorizer != "" {
-				x.fail(operation, "%s %s: no authorizer %s", route.Method, path, route.Authorizer)
-			}
-			api.Routes = append(api.Routes, route)
+	for name, authorizer := range declared.Auth.Authorizers {
+		if err := m.authorizer(name, &authorizer); err != nil {
+			return fmt.Errorf("authorizer %s: %w", name, err)
 		}
 	}
-	slices.SortFunc(api.Routes, func(a, b Route) int {
+	for path, methods := range declared.DefinitionBody.Paths {
+		for method, operation := range methods {
+			if err := m.route(path, method, &operation); err != nil {
+				return fmt.Errorf("%s %s: %w", method, path, err)
+			}
+		}
+	}
+	slices.SortFunc(m.API.Routes, func(a, b Route) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
-	api.Responses = x.gatewayResponses(properties.get("GatewayResponses"))
-	return api
+	for kind, response := range declared.GatewayResponses {
+		m.API.Responses[kind] = GatewayResponse{
+			Status: response.StatusCode, Headers: response.ResponseParameters.Headers, Templates: response.ResponseTemplates,
+		}
+	}
+	return nil
 }
 
-func (x *extractor) authorizer(name string, n *node) Authorizer {
-	if kind := x.text(n.get("FunctionPayloadType")); kind != "REQUEST" {
-		x.fail(n, "authorizer %s: type %q is not supported, only REQUEST", name, kind)
-	}
-	const defaultTTL = 300 // API Gateway's own
-	return Authorizer{
-		Name:         name,
-		Function:     x.functionNamed(n.get("FunctionArn")),
-		Headers:      x.texts(n.get("Identity", "Headers")),
-		QueryStrings: x.texts(n.get("Identity", "QueryStrings")),
-		TTL:          x.seconds(n.get("Identity", "ReauthorizeEvery"), defaultTTL),
-	}
+func (m *Model) authorizer(name string, declared *declaredAuthorizer) error {
+	a := declared.Identity
+	a.Name = name
+	var err error
+	a.Function, err = m.functionNamed(declared.FunctionARN)
+	m.API.Authorizers[name] = a
+	return err
 }
 
-func (x *extractor) route(path, method string, operation *node) Route {
+func (m *Model) route(path, method string, declared *operation) (err error) {
 	route := Route{Method: strings.ToUpper(method), Path: path}
 	if method == "x-amazon-apigateway-any-method" {
 		route.Method = AnyMethod
 	}
-	integration := operation.get("x-amazon-apigateway-integration")
-	if kind := x.text(integration.get("type")); kind != "aws_proxy" {
-		x.fail(operation, "%s %s: integration type %q is not supported, only aws_proxy", route.Method, path, kind)
-		return route
-	}
-	route.Function = x.functionNamed(integration.get("uri"))
-	for _, requirement := range operation.get("security").list() {
-		for name := range requirement.pairs() {
+	for _, requirement := range declared.Security {
+		for name := range requirement {
 			if route.Authorizer != "" {
-				x.fail(operation, "%s %s: more than one authorizer", route.Method, path)
+				return errors.New("more than one authorizer")
+			}
+			if _, ok := m.API.Authorizers[name]; !ok {
+				return fmt.Errorf("no authorizer %s", name)
 			}
 			route.Authorizer = name
 		}
 	}
-	return route
-}
-
-// responseStatuses are the types of gateway responses with the status of each unless a template changes it.
-var responseStatuses = map[string]int{
-	"ACCESS_DENIED":                  403,
-	"API_CONFIGURATION_ERROR":        500,
-	"AUTHORIZER_CONFIGURATION_ERROR": 500,
-	"AUTHORIZER_FAILURE":             500,
-	"BAD_REQUEST_BODY":               400,
-	"BAD_REQUEST_PARAMETERS":         400,
-	"DEFAULT_4XX":                    400,
-	"DEFAULT_5XX":                    500,
-	"EXPIRED_TOKEN":                  403,
-	"INTEGRATION_FAILURE":            504,
-	"INTEGRATION_TIMEOUT":            504,
-	"INVALID_API_KEY":                403,
-	"INVALID_SIGNATURE":              403,
-	"MISSING_AUTHENTICATION_TOKEN":   403,
-	"QUOTA_EXCEEDED":                 429,
-	"REQUEST_TOO_LARGE":              413,
-	"RESOURCE_NOT_FOUND":             404,
-	"THROTTLED":                      429,
-	"UNAUTHORIZED":                   401,
-	"UNSUPPORTED_MEDIA_TYPE":         415,
-	"WAF_FILTERED":                   403,
-}
-
-func (x *extractor) gatewayResponses(declared *node) map[string]GatewayResponse {
-	for name, response := range declared.pairs() {
-		if responseStatuses[name] == 0 {
-			x.fail(response, "%s is no type of gateway response", name)
-		}
-	}
-	responses := make(map[string]GatewayResponse, len(responseStatuses))
-	for name, status := range responseStatuses {
-		fallback := "DEFAULT_4XX"
-		if status >= 500 {
-			fallback = "DEFAULT_5XX"
-		}
-		own := declared.get(name)
-		if own == nil {
-			own = declared.get(fallback)
-		}
-		if name == fallback {
-			status = 0
-		}
-		responses[name] = x.gatewayResponse(own, status)
-	}
-	return responses
-}
-
-func (x *extractor) gatewayResponse(n *node, status int) GatewayResponse {
-	response := GatewayResponse{
-		Status:    x.integer(n.get("StatusCode"), status),
-		Headers:   map[string]string{},
-		Templates: map[string]string{},
-	}
-	for name, value := range n.get("ResponseParameters", "Headers").pairs() {
-		response.Headers[name] = x.text(value)
-	}
-	for mediaType, template := range n.get("ResponseTemplates").pairs() {
-		response.Templates[mediaType] = x.text(template)
-	}
-	if len(response.Templates) == 0 {
-		response.Templates["application/json"] = `{"message":$context.error.messageString}`
-	}
-	return response
+	route.Function, err = m.functionNamed(declared.Integration.URI)
+	m.API.Routes = append(m.API.Routes, route)
+	return err
 }

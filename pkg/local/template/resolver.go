@@ -7,214 +7,175 @@ import (
 	"strings"
 )
 
-// resolver evaluates intrinsics.
+// resolver evaluates the intrinsic functions of both templates.
 type resolver struct {
-	root       *node
-	parameters map[string]string
-	values     map[string]string // of resources, their attributes and pseudo parameters
+	root   tree              // of the service, with the state's resources, conditions and parameters
+	state  tree              // its outputs are parameters of the service
+	values map[string]string // of parameters, pseudo parameters, resources and their attributes
 }
 
-// resolvers returns the resolvers of the state and of the service, whose parameters the state's outputs are.
-func resolvers(service, state []byte, values map[string]string) ([]*resolver, error) {
-	var roots []*node
-	for _, source := range [][]byte{state, service} {
-		root, err := readYAML(source)
-		if err != nil {
-			return nil, err
-		}
-		roots = append(roots, root)
-	}
-	for name := range values {
-		id, _, _ := strings.Cut(name, ".")
-		if !slices.ContainsFunc(roots, func(root *node) bool {
-			return root.get("Parameters", name) != nil || root.get("Resources", id) != nil || pseudo()[name] != ""
-		}) {
-			return nil, fmt.Errorf("a value is given for %s, which no template names", name)
-		}
-	}
-	kept, err := newResolver(roots[0], values)
-	if err != nil {
-		return nil, err
-	}
-	given := map[string]string{}
-	for name, output := range roots[0].get("Outputs").pairs() {
-		if given[name], err = kept.resolve(output.get("Value")); err != nil {
-			return nil, err
-		}
-	}
-	maps.Copy(given, values)
-	own, err := newResolver(roots[1], given)
-	return []*resolver{kept, own}, err
-}
-
-// pseudo are CloudFormation's own parameters, which values may override.
-func pseudo() map[string]string {
-	return map[string]string{
+// newResolver reads both templates.
+func newResolver(service, state []byte, values map[string]string) (*resolver, error) {
+	// CloudFormation's own parameters.
+	r := &resolver{values: map[string]string{
 		"AWS::AccountId": "000000000000",
 		"AWS::Partition": "aws",
 		"AWS::Region":    "local",
 		"AWS::StackName": "local",
 		"AWS::URLSuffix": "amazonaws.com",
+	}}
+	var err error
+	if r.state, err = parse(state); err != nil {
+		return nil, fmt.Errorf("state: %w", err)
 	}
-}
-
-// newResolver takes of the values those that the template names.
-func newResolver(root *node, values map[string]string) (*resolver, error) {
-	r := &resolver{root: root, parameters: map[string]string{}, values: pseudo()}
-	for id, resource := range root.get("Resources").pairs() {
-		if kind := resource.get("Type"); kind != nil && kind.text == "AWS::SQS::Queue" {
-			r.values[id+".QueueName"] = id
+	if r.root, err = parse(service); err != nil {
+		return nil, err
+	}
+	for _, section := range []string{"Parameters", "Conditions", "Resources"} {
+		both := maps.Clone(below(r.state, section))
+		if both == nil {
+			both = tree{}
 		}
+		maps.Copy(both, below(r.root, section))
+		r.root[section] = both
 	}
 	for name, value := range values {
-		if id, _, _ := strings.Cut(name, "."); root.get("Resources", id) != nil || r.values[name] != "" {
-			r.values[name] = value
+		if r.values[name] == "" && !r.declares(name) && at(r.root, "Parameters", name) == nil {
+			return nil, fmt.Errorf("a value is given for %s, which no template names", name)
 		}
-	}
-	for name, parameter := range root.get("Parameters").pairs() {
-		value, given := values[name]
-		fallback := parameter.get("Default")
-		if !given && fallback == nil {
-			return nil, fmt.Errorf("line %d: parameter %s has no default and no value is given", parameter.line, name)
-		}
-		if !given {
-			value = fallback.text
-		}
-		if err := allowed(name, value, parameter.get("AllowedValues")); err != nil {
-			return nil, err
-		}
-		r.parameters[name] = value
+		r.values[name] = value
 	}
 	return r, nil
 }
 
-func allowed(name, value string, values *node) error {
-	if values == nil {
-		return nil
-	}
-	var texts []string
-	for _, entry := range values.list() {
-		if entry.text == value {
-			return nil
-		}
-		texts = append(texts, entry.text)
-	}
-	return fmt.Errorf("parameter %s is %q, must be one of %s", name, value, strings.Join(texts, ", "))
+// declares reports whether a name is that of a resource ("Table"), an attribute of one ("Table.Arn") or the role that SAM
+// makes for a function.
+func (r *resolver) declares(name string) bool {
+	id, _, _ := strings.Cut(name, ".")
+	return at(r.root, "Resources", id) != nil || at(r.root, "Resources", strings.TrimSuffix(id, "Role")) != nil
 }
 
-// resolve returns the text of a scalar or of an intrinsic that gives one, "" when n is absent, null or AWS::NoValue.
-func (r *resolver) resolve(n *node) (string, error) {
-	if n == nil || n.kind == null {
-		return "", nil
-	}
-	if n.kind == scalar {
-		return n.text, nil
-	}
-	name, argument, ok := n.intrinsic()
-	if !ok {
-		return "", fmt.Errorf("line %d: want a text, found a mapping or a list", n.line)
-	}
-	switch name {
-	case "Ref":
-		return r.ref(argument.text, n.line)
-	case "Fn::GetAtt":
-		if len(argument.list()) == 2 {
-			return r.ref(argument.elements[0].text+"."+argument.elements[1].text, n.line)
+// resolve returns the value with its intrinsic functions evaluated. Keys and elements without a value are left out.
+func (r *resolver) resolve(v any) (any, error) {
+	switch v := v.(type) {
+	case tree:
+		if name, argument, ok := intrinsic(v); ok {
+			return r.evaluate(name, argument)
 		}
-	case "Fn::Sub":
-		return r.sub(argument)
-	case "Fn::If":
-		if len(argument.list()) == 3 {
-			return r.choose(argument.elements)
-		}
+		return r.tree(v)
+	case []any:
+		return r.list(v)
 	}
-	return "", fmt.Errorf("line %d: cannot resolve %s", n.line, name)
+	return v, nil
 }
 
-// ref returns the value of a name: a parameter, a pseudo parameter, a resource ("Table") or an attribute of one
-// ("Table.Arn").
-func (r *resolver) ref(name string, line int) (string, error) {
+func (r *resolver) tree(from tree) (tree, error) {
+	to := make(tree, len(from))
+	for _, key := range slices.Sorted(maps.Keys(from)) {
+		v, err := r.resolve(from[key])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		if v != nil {
+			to[key] = v
+		}
+	}
+	return to, nil
+}
+
+func (r *resolver) list(from []any) ([]any, error) {
+	to := make([]any, 0, len(from))
+	for _, entry := range from {
+		v, err := r.resolve(entry)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			to = append(to, v)
+		}
+	}
+	return to, nil
+}
+
+// intrinsic returns the function's name and argument when a tree is one.
+func intrinsic(t tree) (name string, argument any, ok bool) {
+	if len(t) != 1 {
+		return "", nil, false
+	}
+	for name, argument = range t {
+		ok = name == "Ref" || name == "Condition" || strings.HasPrefix(name, "Fn::")
+	}
+	return name, argument, ok
+}
+
+// evaluate returns the value of a function, that of a condition as a bool.
+func (r *resolver) evaluate(name string, argument any) (any, error) {
+	text, _ := argument.(string)
+	arguments, _ := argument.([]any)
+	switch {
+	case name == "Ref", name == "Fn::GetAtt" && text != "":
+		return r.ref(text)
+	case name == "Fn::Sub" && text != "":
+		return r.sub(text)
+	case name == "Condition":
+		if condition := at(r.root, "Conditions", text); condition != nil {
+			return r.resolve(condition)
+		}
+		return nil, fmt.Errorf("no such condition: %s", text)
+	case name == "Fn::If" && len(arguments) == 3:
+		holds, err := r.evaluate("Condition", arguments[0])
+		if err != nil {
+			return nil, err
+		}
+		if holds == true {
+			return r.resolve(arguments[1])
+		}
+		return r.resolve(arguments[2])
+	case name == "Fn::Equals" && len(arguments) == 2:
+		operands, err := r.list(arguments)
+		return err == nil && len(operands) == 2 && operands[0] == operands[1], err
+	case name == "Fn::Not" && len(arguments) == 1:
+		holds, err := r.resolve(arguments[0])
+		return holds == false, err
+	}
+	return nil, fmt.Errorf("cannot resolve %s of %v", name, argument)
+}
+
+// ref returns the value of a parameter, a pseudo parameter, a resource or an attribute of one. The name of a queue is its
+// logical id. Another resource or attribute whose value is not given has its own name as its value.
+func (r *resolver) ref(name string) (any, error) {
 	if name == "AWS::NoValue" {
-		return "", nil
+		return nil, nil //nolint:nilnil // that is its meaning
 	}
-	for _, known := range []map[string]string{r.parameters, r.values} {
-		if value, ok := known[name]; ok {
+	if value, ok := r.values[name]; ok {
+		return value, nil
+	}
+	if parameter := at(r.root, "Parameters", name); parameter != nil {
+		if output := at(r.state, "Outputs", name, "Value"); output != nil {
+			return r.resolve(output)
+		}
+		if value, ok := at(parameter, "Default").(string); ok {
 			return value, nil
 		}
+		return nil, fmt.Errorf("parameter %s has no default and no value is given", name)
 	}
-	if id, _, _ := strings.Cut(name, "."); r.root.get("Resources", id) != nil {
-		return name, nil
+	if r.declares(name) {
+		return strings.TrimSuffix(name, ".QueueName"), nil
 	}
-	return "", fmt.Errorf("line %d: %s is neither a parameter nor a resource", line, name)
+	return nil, fmt.Errorf("%s is neither a parameter nor a resource", name)
 }
 
-// sub replaces ${name} in a text; ${!name} becomes ${name}.
-func (r *resolver) sub(n *node) (string, error) {
-	if n.kind != scalar {
-		return "", fmt.Errorf("line %d: cannot resolve Fn::Sub with variables of its own", n.line)
+// sub replaces ${name} in a text.
+func (r *resolver) sub(text string) (string, error) {
+	before, rest, found := strings.Cut(text, "${")
+	if !found {
+		return text, nil
 	}
-	var out strings.Builder
-	rest := n.text
-	for {
-		before, after, found := strings.Cut(rest, "${")
-		out.WriteString(before)
-		if !found {
-			return out.String(), nil
-		}
-		name, tail, closed := strings.Cut(after, "}")
-		if !closed {
-			return "", fmt.Errorf("line %d: ${ without }", n.line)
-		}
-		rest = tail
-		if literal, ok := strings.CutPrefix(name, "!"); ok {
-			out.WriteString("${" + literal + "}")
-			continue
-		}
-		value, err := r.ref(name, n.line)
-		if err != nil {
-			return "", err
-		}
-		out.WriteString(value)
-	}
-}
-
-func (r *resolver) choose(arguments []*node) (string, error) {
-	holds, err := r.condition(r.root.get("Conditions", arguments[0].text), arguments[0].line)
+	name, rest, _ := strings.Cut(rest, "}")
+	value, err := r.ref(name)
 	if err != nil {
 		return "", err
 	}
-	if holds {
-		return r.resolve(arguments[1])
-	}
-	return r.resolve(arguments[2])
-}
-
-func (r *resolver) condition(n *node, line int) (bool, error) {
-	name, argument, ok := n.intrinsic()
-	if !ok {
-		return false, fmt.Errorf("line %d: no such condition", line)
-	}
-	switch {
-	case name == "Condition":
-		return r.condition(r.root.get("Conditions", argument.text), n.line)
-	case name == "Fn::Equals" && len(argument.list()) == 2:
-		left, err := r.resolve(argument.elements[0])
-		if err != nil {
-			return false, err
-		}
-		right, err := r.resolve(argument.elements[1])
-		return left == right, err
-	case name == "Fn::Not" && len(argument.list()) == 1:
-		holds, err := r.condition(argument.elements[0], n.line)
-		return !holds, err
-	case name == "Fn::And", name == "Fn::Or":
-		for _, entry := range argument.list() {
-			holds, err := r.condition(entry, n.line)
-			if err != nil || holds == (name == "Fn::Or") {
-				return holds, err
-			}
-		}
-		return name == "Fn::And", nil
-	}
-	return false, fmt.Errorf("line %d: cannot evaluate %s", n.line, name)
+	after, err := r.sub(rest)
+	return fmt.Sprint(before, value, after), err
 }

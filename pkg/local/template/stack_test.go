@@ -1,87 +1,105 @@
 package template
 
 import (
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app/state"
 )
 
-// The tests of this file hold the stack's own template to what sam validate
-// and cfn-lint do not see.
+// The tests of this folder hold the stack's own template to what sam validate and cfn-lint do not see.
 
 const root = "../../.."
 
-func stack(t *testing.T) (*Model, *node, string) {
+// stack is the service's stack with parameters (Key=Value).
+func stack(t *testing.T, parameters ...string) *Model {
 	t.Helper()
-	file := filepath.Join(root, "template.yaml")
-	m, err := Load(file, map[string]string{"JwtIssuer": "https://issuer.example", "JwtAudience": "commerce"})
+	m, err := Load(filepath.Join(root, "template.yaml"), values(parameters))
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := readYAML(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, n, string(source)
+	return m
 }
 
-// stateStack is the template of the state's stack.
-func stateStack(t *testing.T) *node {
+func values(parameters []string) map[string]string {
+	all := map[string]string{"JwtIssuer": "https://issuer.example", "JwtAudience": "commerce"}
+	for _, p := range parameters {
+		name, value, _ := strings.Cut(p, "=")
+		all[name] = value
+	}
+	return all
+}
+
+func read(t *testing.T, path ...string) string {
 	t.Helper()
-	n, err := readYAML(state.Template)
+	text, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return string(text)
 }
 
-// mentions reports what is named by Ref, GetAtt, Sub, If and Condition
-// anywhere below n.
-func mentions(n *node, names map[string]bool) {
-	if name, argument, ok := n.intrinsic(); ok {
-		switch name {
-		case "Ref", "Condition":
-			names[argument.text] = true
-		case "Fn::GetAtt", "Fn::If":
-			names[argument.list()[0].text] = true
-		case "Fn::Sub":
-			for _, match := range regexp.MustCompile(`\$\{([\w:]+)`).FindAllStringSubmatch(argument.text, -1) {
-				names[match[1]] = true
+// templates are those of the service and of its state, not resolved.
+func templates(t *testing.T) (service, kept tree) {
+	t.Helper()
+	service, err := parse([]byte(read(t, "template.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, err = parse(state.Template); err != nil {
+		t.Fatal(err)
+	}
+	return service, kept
+}
+
+// properties are those of a resource, resolved.
+func properties[P any](t *testing.T, m *Model, id string) (p P) {
+	t.Helper()
+	if err := decode(m.Resources[id].Properties, &p); err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	return p
+}
+
+// target is what a Ref names.
+func target(v any) string { return textAt(v, "Ref") }
+
+// mentions collects what Ref, Sub, If and Condition name anywhere in v.
+func mentions(v any, names map[string]bool) {
+	switch v := v.(type) {
+	case tree:
+		for key, value := range v {
+			text, _ := value.(string)
+			switch key {
+			case "Ref", "Condition":
+				names[text] = true
+			case "Fn::If":
+				names[value.([]any)[0].(string)] = true
+			case "Fn::Sub":
+				for _, match := range regexp.MustCompile(`\$\{([\w:]+)`).FindAllStringSubmatch(text, -1) {
+					names[match[1]] = true
+				}
 			}
+			mentions(value, names)
 		}
-	}
-	for key, value := range n.pairs() {
-		if key == "Condition" && value.kind == scalar { // of a resource or an output
-			names[value.text] = true
+	case []any:
+		for _, entry := range v {
+			mentions(entry, names)
 		}
-		mentions(value, names)
-	}
-	for _, entry := range n.list() {
-		mentions(entry, names)
 	}
 }
 
 func TestEveryParameterAndConditionIsUsed(t *testing.T) {
-	_, service, _ := stack(t)
-	for _, n := range []*node{service, stateStack(t)} {
+	service, kept := templates(t)
+	for _, template := range []tree{service, kept} {
 		used := map[string]bool{}
-		mentions(n, used)
+		mentions(template, used)
 		for _, section := range []string{"Parameters", "Conditions"} {
-			for name := range n.get(section).pairs() {
+			for name := range below(template, section) {
 				if !used[name] {
 					t.Errorf("%s: nothing uses %s", section, name)
 				}
@@ -90,279 +108,230 @@ func TestEveryParameterAndConditionIsUsed(t *testing.T) {
 	}
 }
 
-func TestEveryPathDeclaresWhatAPIGatewayWouldAnswerItself(t *testing.T) {
-	m, _, _ := stack(t)
-	methods := map[string]map[string]Route{}
-	for _, r := range m.API.Routes {
-		if methods[r.Path] == nil {
-			methods[r.Path] = map[string]Route{}
-		}
-		methods[r.Path][r.Method] = r
+func TestNothingNamesAnAccountOrRegion(t *testing.T) {
+	if found := regexp.MustCompile(`\b\d{12}\b|\b(us|eu|ap)-[a-z]+-\d\b`).FindString(read(t, "template.yaml") + string(state.Template)); found != "" {
+		t.Errorf("the template names %s", found)
 	}
-	for _, path := range []string{"/", "/{proxy+}"} {
-		if methods[path] == nil {
-			t.Errorf("%s is not declared", path)
+}
+
+// The state outlives its stack. A table that refuses its deletion would fail a first creation that takes back what it made.
+func TestTheStateIsRetained(t *testing.T) {
+	service, kept := templates(t)
+	held := map[string]bool{}
+	for id, resource := range below(kept, "Resources") {
+		want := "RetainExceptOnCreate"
+		if textAt(resource, "Type") == "AWS::DynamoDB::Table" {
+			want = "Retain"
 		}
+		if deletion, update := textAt(resource, "DeletionPolicy"), textAt(resource, "UpdateReplacePolicy"); deletion != want || update != "Retain" {
+			t.Errorf("%s: policies %q and %q, want %s and Retain", id, deletion, update, want)
+		}
+		held[textAt(resource, "Type")] = true
 	}
-	for path, declared := range methods {
-		other, ok := declared[AnyMethod]
-		if !ok || other.Authorizer != "" {
-			t.Errorf("%s: want ANY without an authorizer, got %+v", path, other)
-		}
-		get, hasGet := declared["GET"]
-		head, hasHead := declared["HEAD"]
-		if hasGet != hasHead || get.Authorizer != head.Authorizer {
-			t.Errorf("%s: HEAD and GET differ: %+v, %+v", path, head, get)
-		}
-		for method, route := range declared {
-			if route.Function != other.Function {
-				t.Errorf("%s %s goes to %s, ANY to %s", method, path, route.Function, other.Function)
-			}
+	for id, resource := range below(service, "Resources") {
+		if held[textAt(resource, "Type")] {
+			t.Errorf("%s belongs into the state's stack", id)
 		}
 	}
 }
 
-func TestEveryRouteBelongsToItsAreaAndAuthorizer(t *testing.T) {
-	m, _, _ := stack(t)
-	for _, r := range m.API.Routes {
-		function, authorizer := "api", ""
-		switch {
-		case strings.HasPrefix(r.Path, "/developers/webhooks/"), r.Path == "/developers/applications/{id}/alerts":
-			function, authorizer = "webhooks", "JwtOnly"
-		case strings.HasPrefix(r.Path, "/developers/applications"):
-			function, authorizer = "developers", "JwtOnly"
-		case strings.HasPrefix(r.Path, "/oauth/"), strings.HasPrefix(r.Path, "/.well-known/"):
-			function = "developers"
-		case strings.HasPrefix(r.Path, "/ingest/"):
-			function, authorizer = "receipts", "JwtOnly"
-		case slices.Contains([]string{"/", "/portal", "/portal/{proxy+}", "/docs", "/docs/{proxy+}", "/llms.txt", "/openapi.json"}, r.Path):
-			function = "portal"
-		case strings.HasPrefix(r.Path, "/api/"):
-			authorizer = "Any"
-		}
-		if r.Method == AnyMethod {
-			authorizer = ""
-		}
-		if r.Function != function || r.Authorizer != authorizer {
-			t.Errorf("%s %s: function %q, authorizer %q; want %q, %q", r.Method, r.Path, r.Function, r.Authorizer, function, authorizer)
+func TestTheServiceNeedsOutputsOfItsState(t *testing.T) {
+	service, kept := templates(t)
+	for name, parameter := range below(service, "Parameters") {
+		byOperator := name == "JwtIssuer" || name == "JwtAudience"
+		if needed := at(parameter, "Default") == nil && !byOperator; needed != (at(kept, "Outputs", name) != nil) {
+			t.Errorf("%s: needed of the state: %t, an output there: %t", name, needed, !needed)
 		}
 	}
 }
 
-// API Gateway refuses two parameters of different names in the same place.
-func TestSiblingPathParametersHaveOneName(t *testing.T) {
-	m, _, _ := stack(t)
-	names := map[string]string{}
-	for _, r := range m.API.Routes {
-		segments := strings.Split(r.Path, "/")
-		for i, segment := range segments {
-			if !strings.HasPrefix(segment, "{") || strings.HasSuffix(segment, "+}") {
-				continue
+func TestARestoredTableTakesThePlaceOfTheStates(t *testing.T) {
+	const name, stream = "restored", "arn:aws:dynamodb:local:000000000000:table/restored/stream/2026-11-22T19:00:00.000"
+	m := stack(t, "RestoredTableName="+name, "RestoredTableStreamArn="+stream)
+	for _, function := range m.Functions {
+		if got := function.Environment["TABLE_NAME"]; got != name {
+			t.Errorf("%s works on the table %s", function.Name, got)
+		}
+		for _, p := range function.Permissions {
+			if strings.HasPrefix(p.Action, "dynamodb:") && !strings.Contains(p.Resource, ":table/"+name) {
+				t.Errorf("%s may %s on %s", function.Name, p.Action, p.Resource)
 			}
-			parent := strings.Join(segments[:i], "/")
-			if before := names[parent]; before != "" && before != segment {
-				t.Errorf("below %s: both %s and %s", parent, before, segment)
-			}
-			names[parent] = segment
 		}
 	}
-}
-
-func TestEveryGatewayResponseIsDeclaredInTheErrorShape(t *testing.T) {
-	m, n, _ := stack(t)
-	declared := n.get("Resources", "Api", "Properties", "GatewayResponses")
-	for name, response := range m.API.Responses {
-		if declared.get(name) == nil {
-			t.Errorf("%s is not declared", name)
-		}
-		var body struct {
-			StatusCode int    `json:"statusCode"`
-			Error      string `json:"error"`
-			Code       string `json:"code"`
-			Message    string `json:"message"`
-			Details    []any  `json:"details"`
-			RequestID  string `json:"requestId"`
-		}
-		text := response.Templates["application/json"]
-		if err := json.Unmarshal([]byte(text), &body, json.RejectUnknownMembers(true)); err != nil {
-			t.Errorf("%s: %v in %s", name, err, text)
-			continue
-		}
-		if body.StatusCode != response.Status || body.Error == "" || body.Code == "" || body.Message == "" || body.Details == nil {
-			t.Errorf("%s: status %d, body %s", name, response.Status, text)
-		}
-		if body.RequestID != "$context.requestId" || response.Headers["X-Request-Id"] != "context.requestId" || response.Headers["X-Content-Type-Options"] != "'nosniff'" {
-			t.Errorf("%s: request id or nosniff is missing from %s or %v", name, text, response.Headers)
-		}
-		if challenge := response.Headers["WWW-Authenticate"]; (challenge == "'Bearer'") != (response.Status == 401) {
-			t.Errorf("%s: status %d with WWW-Authenticate %q", name, response.Status, challenge)
-		}
-		if wait := response.Headers["Retry-After"]; (wait != "") != (response.Status == 429 || response.Status == 503) {
-			t.Errorf("%s: status %d with Retry-After %q", name, response.Status, wait)
-		}
-		if strings.Contains(text, "$context.error.") {
-			t.Errorf("%s shows API Gateway's own message: %s", name, text)
+	for _, id := range []string{"DispatcherChanges", "IndexerChanges"} {
+		if got := properties[mapping](t, m, id).EventSourceARN; got != stream {
+			t.Errorf("%s reads %s", id, got)
 		}
 	}
 }
 
 func TestTableStreamsWholeImages(t *testing.T) {
-	m, _, _ := stack(t)
-	if m.Table.StreamView != "NEW_AND_OLD_IMAGES" || m.Table.TTL != "expiresAtEpoch" {
-		t.Errorf("table has stream %q and TTL on %q", m.Table.StreamView, m.Table.TTL)
-	}
-	keys := map[string]bool{m.Table.Key.Partition: true, m.Table.Key.Sort: true}
-	for _, index := range m.Table.Indexes {
-		keys[index.Key.Partition], keys[index.Key.Sort] = true, true
-	}
-	for _, attribute := range m.Table.Attributes {
-		if !keys[attribute.Name] || attribute.Type != "S" {
-			t.Errorf("attribute %+v: want a string that some key has", attribute)
-		}
-		delete(keys, attribute.Name)
-	}
-	if len(keys) > 0 {
-		t.Errorf("key attributes without a definition: %v", slices.Collect(maps.Keys(keys)))
+	table := stack(t).Table
+	if table.StreamView != "NEW_AND_OLD_IMAGES" || table.TTL != "expiresAtEpoch" {
+		t.Errorf("table has stream %q and TTL on %q", table.StreamView, table.TTL)
 	}
 }
 
-func TestQueueSourcesLeaveTimeForRetries(t *testing.T) {
-	m, _, _ := stack(t)
-	for _, f := range m.Functions {
-		for _, source := range f.Queues {
-			queue := m.Queues[source.Queue]
-			if queue.VisibilityTimeout < 6*f.Timeout {
-				t.Errorf("%s: visibility %v is less than six timeouts of %s (%v)", queue.LogicalID, queue.VisibilityTimeout, f.Name, f.Timeout)
+// A caller of $LATEST would miss a rollback.
+func TestEveryCallerOfAFunctionNamesItsAlias(t *testing.T) {
+	service, _ := templates(t)
+	if alias := textAt(service, "Globals", "Function", "AutoPublishAlias"); alias != "live" {
+		t.Errorf("functions have the alias %q, want live", alias)
+	}
+	callers := 0
+	for id, resource := range below(service, "Resources") {
+		switch textAt(resource, "Type") {
+		case "AWS::Serverless::Function":
+			if release := target(at(resource, "Properties", "AutoPublishCodeSha256")); release != "Release" {
+				t.Errorf("%s has no version for each release: %q", id, release)
 			}
-			if !source.ReportFailures {
-				t.Errorf("%s does not report batch item failures", source.ID)
-			}
-			dead, ok := m.Queues[queue.DeadLetterQueue]
-			if !ok || queue.MaxReceiveCount == 0 || dead.Retention != 14*24*time.Hour {
-				t.Errorf("%s: dead letter queue %+v after %d receives", queue.LogicalID, dead, queue.MaxReceiveCount)
+		case "AWS::Lambda::EventSourceMapping", "AWS::Lambda::Permission":
+			callers++
+			if name := target(at(resource, "Properties", "FunctionName")); !strings.HasSuffix(name, ".Alias") {
+				t.Errorf("%s names %s, which is no alias", id, name)
 			}
 		}
 	}
-	for id, queue := range m.Queues {
-		if queue.MaxMessageSize != 1<<20 {
-			t.Errorf("%s takes messages of %d bytes, want 1 MiB", id, queue.MaxMessageSize)
+	if callers < 12 {
+		t.Errorf("found %d mappings and permissions", callers)
+	}
+	for name, authorizer := range below(service, "Resources", "Api", "Properties", "Auth", "Authorizers") {
+		if function := target(at(authorizer, "FunctionArn")); function != "AuthorizerFunction.Alias" {
+			t.Errorf("%s asks %s", name, function)
 		}
+	}
+	if strings.Contains(read(t, "template.yaml"), "Function.Arn}/invocations") {
+		t.Error("a route leads to no alias")
 	}
 }
 
-// A message that our own code cannot process must not lie unseen.
-func TestEveryDeadLetterQueueHasItsAlarm(t *testing.T) {
-	m, n, source := stack(t)
-	watched := map[string]bool{}
-	for _, resource := range n.get("Resources").pairs() {
-		alarm := resource.get("Properties")
-		if resource.get("Type").text != "AWS::CloudWatch::Alarm" || alarm.get("MetricName") == nil || alarm.get("MetricName").text != "ApproximateNumberOfMessagesVisible" {
-			continue
-		}
-		if threshold := alarm.get("Threshold").text; threshold != "0" {
-			t.Errorf("an alarm on messages that are there: threshold %s, want 0", threshold)
-		}
-		mentions(alarm.get("Dimensions"), watched)
+func TestAFunctionThatFailsRollsADeploymentBack(t *testing.T) {
+	service, _ := templates(t)
+	preference := at(service, "Globals", "Function", "DeploymentPreference")
+	alarms := map[string]bool{}
+	for _, alarm := range at(preference, "Alarms").([]any) {
+		alarms[target(alarm)] = true
 	}
-	dead := map[string]bool{"ParkQueue": true}
-	for _, queue := range m.Queues {
-		if queue.DeadLetterQueue != "" {
-			dead[queue.DeadLetterQueue] = true
+	for name, f := range stack(t).Functions {
+		// A deployment group has no room for these alarms. ApiErrorsAlarm counts the failures, too.
+		if id := f.LogicalID + "ErrorsAlarm"; !alarms[id] && name != "portal" && name != "receipts" {
+			t.Errorf("%s ends no deployment", id)
 		}
 	}
-	for id := range dead {
-		if !watched[id+"Name"] {
-			t.Errorf("no alarm watches %s", id)
-		}
-		if !strings.Contains(source, `"${`+id+`Name}"`) {
-			t.Errorf("the dashboard does not show %s", id)
-		}
+	const most = 10 // of a deployment group
+	if !alarms["ApiErrorsAlarm"] || len(alarms) > most {
+		t.Errorf("alarms %v, want ApiErrorsAlarm and at most %d", alarms, most)
 	}
-	if len(dead) != 4 {
-		t.Errorf("dead letter queues %v, want those of records, deliveries and index jobs, and the park", dead)
-	}
-}
-
-// Past about 120,000 messages in flight a queue hands out nothing, without an
-// error.
-func TestQueuesAreWatchedForMessagesInFlight(t *testing.T) {
-	_, n, _ := stack(t)
-	watched := map[string]bool{}
-	for _, resource := range n.get("Resources").pairs() {
-		if metric := resource.get("Properties", "MetricName"); metric != nil && metric.text == "ApproximateNumberOfMessagesNotVisible" {
-			mentions(resource.get("Properties", "Dimensions"), watched)
-		}
-	}
-	for _, id := range []string{"RecordsQueue", "DeliveriesQueue", "SlowDeliveriesQueue"} {
-		if !watched[id+"Name"] {
-			t.Errorf("no alarm watches the messages in flight of %s", id)
-		}
-	}
-}
-
-// Batches of one shard side by side are for a function that needs no order:
-// the dispatcher's events have none, the indexer's would meet at one tail.
-func TestOnlyTheDispatcherTakesBatchesOfAShardSideBySide(t *testing.T) {
-	m, _, _ := stack(t)
-	for name, want := range map[string]int{"dispatcher": 10, "indexer": 1} {
-		for _, source := range m.Functions[name].Streams {
-			if source.ParallelizationFactor != want {
-				t.Errorf("%s of %s: factor %d, want %d", source.ID, name, source.ParallelizationFactor, want)
-			}
-		}
-	}
-}
-
-func TestStreamSourcesNeverGiveUpAndFilterByItemType(t *testing.T) {
-	m, _, _ := stack(t)
-	want := map[string][]string{
-		"dispatcher": {
-			`{"dynamodb":{"NewImage":{"t":{"S":["rec"]}}}}`,
-			`{"dynamodb":{"NewImage":{"t":{"S":["end"]},"status":{"S":["DISABLED"]}}}}`,
-			`{"dynamodb":{"NewImage":{"alert":{"S":["endpoint.failing","endpoint.disabling","endpoint.recovered","event.failed"]}}}}`,
-			`{"dynamodb":{"NewImage":{"t":{"S":["beat"]}}}}`,
-		},
-		"indexer": {`{"dynamodb":{"NewImage":{"t":{"S":["rec","evt","beat"]}}}}`},
-	}
-	got := map[string][]string{}
-	for _, f := range m.Functions {
-		for _, source := range f.Streams {
-			got[f.Name] = source.Filters
-			if !source.Bisect || !source.ReportFailures {
-				t.Errorf("%s of %s: %+v", source.ID, f.Name, source)
-			}
-		}
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("stream filters %v, want %v", got, want)
+	if got := target(at(preference, "Enabled")); got != "GradualDeployment" || textAt(service, "Parameters", got, "Default") != "false" {
+		t.Errorf("gradual deployments go by %s", got)
 	}
 }
 
 func TestEveryVariableIsReadByTheFunctions(t *testing.T) {
-	m, _, _ := stack(t)
-	sources, err := filepath.Glob(filepath.Join(root, "pkg", "app", "*.go"))
-	if err != nil || len(sources) == 0 {
-		t.Fatalf("no sources of the configuration: %v", err)
-	}
-	var code strings.Builder
-	for _, file := range sources {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code.Write(text)
-	}
-	for name := range m.Functions["api"].Environment {
-		readBySDK := strings.HasPrefix(name, "AWS_")
-		if !readBySDK && !strings.Contains(code.String(), `"`+name+`"`) {
+	code := sources(t, "pkg/app")
+	for name := range stack(t).Functions["api"].Environment {
+		if readBySDK := strings.HasPrefix(name, "AWS_"); !readBySDK && !strings.Contains(code, `"`+name+`"`) {
 			t.Errorf("nothing reads the variable %s", name)
 		}
 	}
 }
 
-func TestNothingNamesAnAccountOrRegion(t *testing.T) {
-	_, _, source := stack(t)
-	if found := regexp.MustCompile(`\b\d{12}\b|\b(us|eu|ap)-[a-z]+-\d\b`).FindString(source + string(state.Template)); found != "" {
-		t.Errorf("the template names %s", found)
+// sources is the code below a folder, without tests.
+func sources(t *testing.T, folder string) string {
+	t.Helper()
+	var code strings.Builder
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		code.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code.String()
+}
+
+func TestOnlyFunctionsOfTheAPIHaveItsSettings(t *testing.T) {
+	for name, f := range stack(t, "BasePath=v1", "AllowedOrigins=*").Functions {
+		want := ""
+		if slices.Contains([]string{"developers", "webhooks", "receipts", "api", "portal"}, name) {
+			want = "v1 *"
+		}
+		if got := strings.TrimSpace(f.Environment["BASE_PATH"] + " " + f.Environment["ALLOWED_ORIGINS"]); got != want {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestConcurrencyIsKeptByParameters(t *testing.T) {
+	type kept struct{ ReservedConcurrentExecutions string }
+	none := stack(t)
+	some := stack(t, "AuthorizerConcurrency=11", "DevelopersConcurrency=12", "WebhooksConcurrency=13", "ApiConcurrency=14")
+	for id, want := range map[string]string{
+		"AuthorizerFunction": "11", "DevelopersFunction": "12", "WebhooksFunction": "13", "ApiFunction": "14", "IngestFunction": "",
+	} {
+		got, by := properties[kept](t, none, id).ReservedConcurrentExecutions, properties[kept](t, some, id).ReservedConcurrentExecutions
+		if got != "" || by != want {
+			t.Errorf("%s keeps %q, and by its parameter %q; want none and %q", id, got, by, want)
+		}
+	}
+}
+
+func TestAParameterMakesWhatIsOptional(t *testing.T) {
+	domain := []string{"DomainName=api.example.com", "CertificateArn=arn"}
+	for _, test := range []struct {
+		parameters []string
+		ids        []string
+		want       bool
+	}{
+		{nil, []string{"ArnEndpointsPolicy", "EndpointAlertTopicPolicy", "WebACL", "WebACLOfTheStage", "Domain", "DomainMapping", "AccessLogAccount", "AccessLogRole"}, false},
+		{[]string{"AddressRate=600"}, []string{"WebACL", "WebACLOfTheStage"}, true},
+		{domain, []string{"Domain", "DomainMapping"}, true},
+		{[]string{"ArnEndpoints=all-accounts"}, []string{"ArnEndpointsPolicy"}, true},
+		{[]string{"EndpointAlertTopicArn=arn"}, []string{"EndpointAlertTopicPolicy"}, true},
+		{[]string{"BasePath=v1"}, []string{"DomainMapping"}, false},
+		{[]string{"AccessLogs=with-role"}, []string{"AccessLogAccount", "AccessLogRole"}, true},
+		{[]string{"AccessLogs=without-role"}, []string{"AccessLogAccount", "AccessLogRole"}, false},
+	} {
+		r, err := newResolver([]byte(read(t, "template.yaml")), state.Template, values(test.parameters))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range test.ids {
+			got, err := r.evaluate("Condition", at(r.root, "Resources", id, "Condition"))
+			if err != nil || got != test.want {
+				t.Errorf("%v: %s exists: %v (%v), want %t", test.parameters, id, got, err, test.want)
+			}
+		}
+	}
+}
+
+func TestParametersTakeWhatTheyCanUse(t *testing.T) {
+	service, _ := templates(t)
+	for _, test := range []struct {
+		parameter, value string
+		want             bool
+	}{
+		{"AllowedOrigins", "", true},
+		{"AllowedOrigins", "*", true},
+		{"AllowedOrigins", "https://a.example", true},
+		{"AllowedOrigins", "https://a.example:8443,http://localhost:5173", true},
+		{"AllowedOrigins", "a.example", false},
+		{"AllowedOrigins", "https://a.example/", false},
+		{"AllowedOrigins", "https://a.example, https://b.example", false},
+		{"AllowedOrigins", "https://a.example,", false},
+		{"BasePath", "", true},
+		{"BasePath", "v1", true},
+		{"BasePath", "/v1", false},
+		{"BasePath", "a/b", false},
+		{"BasePath", strings.Repeat("a", 101), false},
+	} {
+		pattern := regexp.MustCompile("^(?:" + textAt(service, "Parameters", test.parameter, "AllowedPattern") + ")$")
+		if got := pattern.MatchString(test.value); got != test.want {
+			t.Errorf("%s %q: taken %t, want %t", test.parameter, test.value, got, test.want)
+		}
 	}
 }

@@ -1,38 +1,43 @@
-// Package template reads the templates of the service's stack and of its state's (pkg/app/state) into a model of what they
-// deploy: routes, authorizers, gateway responses, functions with their event sources, table, queues and alarms. The
-// model is what AWS would make of the same files; a construct that the package does not understand is an error where it matters, never
-// a guess. Other packages of the local runner run the model.
+// Package template reads the templates of the service's stack and of its state's (pkg/app/state) into a model of what a local
+// run needs: routes, authorizers, gateway responses, functions with their event sources, table and queues. Other
+// packages run the model. An intrinsic function that the package does not know is an error; a property that it does not
+// know is left out.
 package template
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/app/state"
 )
 
 // Model holds both stacks, resolved.
 type Model struct {
-	// Parameters holds the effective value of every parameter of the service.
-	Parameters map[string]string
-	API        API
+	API API
 	// Functions by name, which is the folder of their code: functions/<name>.
 	Functions map[string]Function
 	Table     Table
 	// Queues by logical id.
 	Queues map[string]Queue
-	// Alarms by logical id.
-	Alarms map[string]Alarm
-	// MetricFilters by logical id.
-	MetricFilters map[string]MetricFilter
+	// Resources of both stacks by logical id, whatever their conditions.
+	Resources map[string]Resource
 }
 
-// Load reads the service's template in a file, and resolves it beside the state's. See [Resolve].
+// Resource is a resource with its references resolved. Every scalar is a JSON string.
+type Resource struct {
+	Type       string
+	Properties jsontext.Value
+}
+
+// Load reads the service's template in a file, and resolves it together with the state's. See [Resolve].
 func Load(file string, values map[string]string) (*Model, error) {
 	source, err := os.ReadFile(file)
 	if err != nil {
@@ -45,138 +50,99 @@ func Load(file string, values map[string]string) (*Model, error) {
 	return model, nil
 }
 
-// Resolve parses the templates of the service and of its state and resolves them with values, which override parameters
-// by name and are the values of a Ref ("Table") or an attribute ("Table.StreamArn") of a resource. The outputs of the
-// state are the service's parameters of the same names. The name of a queue is its logical id; the value of another
-// resource is its logical id, too. A parameter without value and default, and a value whose name is in neither template,
-// are errors.
+// Resolve reads the templates of the service and of its state. The values override parameters by name and are the values
+// of a Ref ("Table") or an attribute ("Table.StreamArn") of a resource. The outputs of the state are the service's
+// parameters of the same names. The name of a queue is its logical id; the value of another resource is its logical id,
+// too. It fails when a parameter has neither value nor default, and when neither template has the name of a value.
 func Resolve(service, state []byte, values map[string]string) (*Model, error) {
-	both, err := resolvers(service, state, values)
+	r, err := newResolver(service, state, values)
 	if err != nil {
 		return nil, err
 	}
-	model := &Model{
-		Functions: map[string]Function{}, Queues: map[string]Queue{},
-		Alarms: map[string]Alarm{}, MetricFilters: map[string]MetricFilter{},
-	}
-	var errs []error
-	for _, r := range both {
-		x := &extractor{resolver: r, functionOf: map[string]string{}}
-		x.read(model)
-		errs = append(errs, x.errs...)
-	}
-	if err := errors.Join(errs...); err != nil {
+	m := &Model{Functions: map[string]Function{}, Queues: map[string]Queue{}, Resources: map[string]Resource{}}
+	if err := m.addResources(r); err != nil {
 		return nil, err
 	}
-	return model, nil
+	return m, m.extract(r)
 }
 
-// extractor reads the model out of the resources. It collects errors, so that one run shows all of them.
-type extractor struct {
-	*resolver
-	functionOf map[string]string // a function's name by logical id
-	errs       []error
-}
-
-func (x *extractor) fail(at *node, format string, args ...any) {
-	line := 0
-	if at != nil {
-		line = at.line
+// addResources adds the resources, whatever their conditions.
+func (m *Model) addResources(r *resolver) error {
+	for id, resource := range below(r.root, "Resources") {
+		properties, err := r.tree(below(resource, "Properties"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+		text, err := json.Marshal(properties)
+		if err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+		m.Resources[id] = Resource{textAt(resource, "Type"), text}
 	}
-	x.errs = append(x.errs, fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...)))
+	return nil
 }
 
-// read adds the template's resources to the model.
-func (x *extractor) read(m *Model) {
-	m.Parameters = x.parameters
-	resources := x.root.get("Resources")
-	for id, resource := range resources.pairs() {
-		if x.text(resource.get("Type")) == "AWS::Serverless::Function" {
-			x.functionOf[id] = path.Base(x.text(resource.get("Properties", "CodeUri")))
+// extract reads the resources, functions before what names them.
+func (m *Model) extract(r *resolver) error {
+	for _, kind := range []struct {
+		name    string
+		extract func(r *resolver, id string, properties jsontext.Value) error
+	}{
+		{"AWS::DynamoDB::Table", m.table},
+		{"AWS::SQS::Queue", m.queue},
+		{"AWS::Serverless::Function", m.function},
+		{"AWS::Serverless::Api", m.api},
+		{"AWS::Lambda::EventSourceMapping", m.source},
+	} {
+		for _, id := range slices.Sorted(maps.Keys(m.Resources)) {
+			if m.Resources[id].Type != kind.name {
+				continue
+			}
+			if err := kind.extract(r, id, m.Resources[id].Properties); err != nil {
+				return fmt.Errorf("%s: %w", id, err)
+			}
 		}
 	}
-	for id, resource := range resources.pairs() {
-		properties := resource.get("Properties")
-		switch x.text(resource.get("Type")) {
-		case "AWS::Serverless::Function":
-			f := x.function(id, properties)
-			m.Functions[f.Name] = f
-		case "AWS::Serverless::Api":
-			m.API = x.api(properties)
-		case "AWS::DynamoDB::Table":
-			m.Table = x.table(id, properties)
-		case "AWS::SQS::Queue":
-			m.Queues[id] = x.queue(id, properties)
-		case "AWS::CloudWatch::Alarm":
-			m.Alarms[id] = x.alarm(id, properties)
-		case "AWS::Logs::MetricFilter":
-			m.MetricFilters[id] = x.metricFilter(id, properties)
+	return nil
+}
+
+// decode reads resolved properties, whose scalars are texts, also numbers and seconds.
+func decode(properties jsontext.Value, into any) error {
+	return json.Unmarshal(properties, into, json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFunc(func(text []byte, i *int) (err error) {
+			*i, err = strconv.Atoi(unquoted(text))
+			return err
+		}),
+		json.UnmarshalFunc(func(text []byte, d *time.Duration) error {
+			seconds, err := strconv.Atoi(unquoted(text))
+			*d = time.Duration(seconds) * time.Second
+			return err
+		}),
+		json.UnmarshalFunc(func(text []byte, all *oneOrMore) error {
+			if text[0] != '[' {
+				text = slices.Concat([]byte{'['}, text, []byte{']'})
+			}
+			return json.Unmarshal(text, (*[]string)(all))
+		}),
+	)))
+}
+
+// oneOrMore is a list of texts, or one text in its place.
+type oneOrMore []string
+
+func unquoted(text []byte) string { return strings.Trim(string(text), `"`) }
+
+// functionNamed returns the name of the function that a reference leads to: by its logical id, an attribute of it, or an
+// integration's URI, which has either between slashes.
+func (m *Model) functionNamed(reference string) (string, error) {
+	if _, rest, ok := strings.Cut(reference, "/functions/"); ok {
+		reference = strings.TrimSuffix(rest, "/invocations")
+	}
+	id, _, _ := strings.Cut(reference, ".")
+	for name, f := range m.Functions {
+		if f.LogicalID == id {
+			return name, nil
 		}
 	}
-	for id, resource := range resources.pairs() {
-		if x.text(resource.get("Type")) == "AWS::Lambda::EventSourceMapping" {
-			x.source(m, id, resource.get("Properties"))
-		}
-	}
-}
-
-// text returns a scalar's resolved text, "" for an absent one.
-func (x *extractor) text(n *node) string {
-	text, err := x.resolve(n)
-	if err != nil {
-		x.errs = append(x.errs, err)
-	}
-	return text
-}
-
-// integer returns a resolved whole number, or fallback when it is absent.
-func (x *extractor) integer(n *node, fallback int) int {
-	if n == nil {
-		return fallback
-	}
-	text := x.text(n)
-	i, err := strconv.Atoi(text)
-	if err != nil {
-		x.fail(n, "%q is no whole number", text)
-	}
-	return i
-}
-
-// seconds returns a resolved number of seconds.
-func (x *extractor) seconds(n *node, fallback int) time.Duration {
-	return time.Duration(x.integer(n, fallback)) * time.Second
-}
-
-// boolean returns a resolved true or false, false when it is absent.
-func (x *extractor) boolean(n *node) bool {
-	text := x.text(n)
-	if text != "" && text != "true" && text != "false" {
-		x.fail(n, "%q is neither true nor false", text)
-	}
-	return text == "true"
-}
-
-// texts returns the resolved elements of a list.
-func (x *extractor) texts(n *node) []string {
-	var texts []string
-	for _, entry := range n.list() {
-		texts = append(texts, x.text(entry))
-	}
-	return texts
-}
-
-// functionNamed returns the name of the function that a Ref, a GetAtt or an integration's URI names, by itself or by its
-// alias.
-func (x *extractor) functionNamed(n *node) string {
-	id := strings.TrimSuffix(n.target(), ".Alias")
-	if name, argument, ok := n.intrinsic(); ok && name == "Fn::Sub" && argument.kind == scalar {
-		_, after, _ := strings.Cut(argument.text, "/functions/${")
-		id, _, _ = strings.Cut(after, "}")
-		id = strings.TrimSuffix(strings.TrimSuffix(id, ".Alias"), ".Arn")
-	}
-	name := x.functionOf[id]
-	if name == "" {
-		x.fail(n, "names no function of this template")
-	}
-	return name
+	return "", fmt.Errorf("%q names no function of this template", reference)
 }

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
 )
 
 // The bounds of a batch. SQS takes a mebibyte in a message and in a batch of at
@@ -23,24 +22,20 @@ type Batch struct {
 	Messages [][]byte // envelopes, each one message's body
 	Records  int      // in all messages
 
-	places [][]Place // of the records, by message
-	end    int       // source rows up to and with the batch's last record
+	sent [][]sentRecord // by message
+	end  int            // source rows up to and with the batch's last record
 }
 
-// records reads one of the messages.
-func (b *Batch) records(message int) []Record {
-	var sent struct {
-		Records []Record `json:"records"`
-	}
-	_ = json.Unmarshal(b.Messages[message], &sent) // the packer wrote it
-	return sent.Records
+type sentRecord struct {
+	kind  commerce.Kind
+	place Place
 }
 
 // packer fills batches.
 type packer struct {
 	head    []byte // an envelope up to its first record
 	batch   Batch
-	bytes   int
+	bytes   int // of the batch, with the ends of its envelopes
 	records int // in the last message
 	most    int // bytes in a message
 }
@@ -54,48 +49,40 @@ func newPacker(organizationID value.ID, maxMessage int) *packer {
 	}
 }
 
-// takes reports whether a record of the size can be sent at all.
-func (p *packer) takes(size int) bool {
-	return len(p.head)+size+len(",")+len(envelopeTail) <= p.most
+// message is an envelope of one record.
+func (p *packer) message(record []byte) []byte {
+	return slices.Concat(p.head, record, []byte(envelopeTail))
 }
 
-// fits reports whether one more record of the size can join the batch.
-func (p *packer) fits(size int) bool {
-	grown := p.bytes + size + len(",")
-	if p.needsMessage(size) {
-		if len(p.batch.Messages) == maxBatchMessages {
-			return false
-		}
-		grown += len(p.head) + len(envelopeTail)
-	}
-	return grown <= maxBatchBytes
-}
-
-// needsMessage reports whether a record of the size needs a further message.
-func (p *packer) needsMessage(size int) bool {
+// add puts a record, row number end of the source, into the batch, unless it does not fit.
+func (p *packer) add(encoded []byte, record *Record, end int) bool {
 	n := len(p.batch.Messages)
-	return n == 0 || p.records == maxEnvelopeRecords || len(p.batch.Messages[n-1])+size+len(",")+len(envelopeTail) > p.most
-}
-
-// add puts a record, row number end of the source, into the batch; it must fit.
-func (p *packer) add(record []byte, place Place, end int) {
-	if p.needsMessage(len(record)) {
-		p.batch.Messages = append(p.batch.Messages, append([]byte(nil), p.head...))
-		p.batch.places = append(p.batch.places, nil)
-		p.bytes += len(p.head) + len(envelopeTail)
-		p.records = 0
+	size, fresh := len(encoded)+len(","), n == 0 || p.records == maxEnvelopeRecords
+	if !fresh {
+		fresh = len(p.batch.Messages[n-1])+size+len(envelopeTail) > p.most
 	}
-	n := len(p.batch.Messages) - 1
-	last := &p.batch.Messages[n]
-	p.batch.places[n] = append(p.batch.places[n], place)
+	if fresh {
+		size += len(p.head) + len(envelopeTail)
+	}
+	if p.bytes+size > maxBatchBytes || fresh && n == maxBatchMessages {
+		return false
+	}
+	if fresh {
+		p.batch.Messages = append(p.batch.Messages, slices.Clone(p.head))
+		p.batch.sent = append(p.batch.sent, nil)
+		p.records, n = 0, n+1
+	}
+	last := &p.batch.Messages[n-1]
 	if p.records > 0 {
 		*last = append(*last, ',')
 	}
-	*last = append(*last, record...)
-	p.bytes += len(record) + len(",")
+	*last = append(*last, encoded...)
+	p.batch.sent[n-1] = append(p.batch.sent[n-1], sentRecord{record.Kind, record.Place})
+	p.bytes += size
 	p.records++
 	p.batch.Records++
 	p.batch.end = end
+	return true
 }
 
 // take returns the batch with its envelopes closed and starts the next.
@@ -106,9 +93,4 @@ func (p *packer) take() Batch {
 	}
 	p.batch, p.bytes, p.records = Batch{}, 0, 0
 	return batch
-}
-
-// message is an envelope of one record.
-func (p *packer) message(record []byte) []byte {
-	return slices.Concat(p.head, record, []byte(envelopeTail))
 }

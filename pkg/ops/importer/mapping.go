@@ -1,16 +1,15 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/base/strictjson"
-	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -34,12 +33,6 @@ type Mapping struct {
 	DecimalComma bool `json:"decimalComma,omitzero"`
 }
 
-// The fields of a product that a mapping knows beside those of the shape.
-const (
-	mappedCategory = "category"
-	mappedBrand    = "brand"
-)
-
 // ParseMapping reads the JSON text of a mapping and checks it.
 func ParseMapping(text []byte) (*Mapping, error) {
 	m := &Mapping{}
@@ -47,53 +40,40 @@ func ParseMapping(text []byte) (*Mapping, error) {
 		bad := reject(Place{}, err)
 		return nil, errors.New(strings.TrimPrefix(bad.Field+" "+bad.Message, " "))
 	}
-	if m.Kind == "" {
+	switch {
+	case m.Kind == "":
 		return nil, errors.New("kind is required")
-	}
-	if len(m.Columns) == 0 {
+	case len(m.Columns) == 0:
 		return nil, errors.New("columns is required: the field of each column, such as {\"Price\": \"sellingPrice\"}")
-	}
-	if utf8.RuneCountInString(m.Separator) > 1 {
+	case utf8.RuneCountInString(m.Separator) > 1:
 		return nil, errors.New("separator must be one character")
 	}
 	for _, column := range slices.Sorted(maps.Keys(m.Columns)) {
-		field := m.Columns[column]
-		if m.special(field) {
-			continue
-		}
-		if _, err := planColumn(shapeOf(m.Kind), field); err != nil {
+		if _, err := planColumn(m.Kind, m.Columns[column]); err != nil {
 			return nil, fmt.Errorf("column %q: %w", column, err)
 		}
 	}
-	_, err := m.constants()
+	_, err := m.constants(m.Kind)
 	return m, err
 }
 
-// constants returns the fields of one value, in the order of their names.
-func (m *Mapping) constants() (columns []column, err error) {
+// constants returns the paths of the fields of one value, and the values as JSON.
+func (m *Mapping) constants(kind commerce.Kind) ([]any, error) {
+	all := []any{}
 	for _, field := range slices.Sorted(maps.Keys(m.Constants)) {
-		c, err := planColumn(shapeOf(m.Kind), field)
-		if err == nil && c.path == nil {
+		c, err := planColumn(kind, field)
+		if _, envelope := envelopeForms[field]; err == nil && (envelope || c.form == formCategory || c.form == formBrand) {
 			err = errors.New("can only be a column")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("constant %q: %w", field, err)
 		}
-		columns = append(columns, c)
+		all = append(all, map[string]any{"path": c.path, "json": string(m.Constants[field])})
 	}
-	return columns, nil
-}
-
-func shapeOf(kind commerce.Kind) reflect.Type { return reflect.TypeOf(commerce.New(kind)).Elem() }
-
-func (m *Mapping) special(field string) bool {
-	return m.Kind == commerce.KindProduct && (field == mappedCategory || field == mappedBrand)
+	return all, nil
 }
 
 func (m *Mapping) separator() rune {
-	if m.Separator == "" {
-		return 0
-	}
 	r, _ := utf8.DecodeRuneInString(m.Separator)
 	return r
 }
@@ -103,18 +83,14 @@ func (m *Mapping) plan(name string, header []string, kind commerce.Kind) (column
 	for i, text := range header {
 		field := text
 		if m.Columns != nil {
-			if field = m.Columns[text]; field == "" {
-				continue
-			}
+			field = m.Columns[text]
 		}
-		if m.Columns == nil && text == RefusedColumn {
+		if m.Columns != nil && field == "" || m.Columns == nil && text == RefusedColumn {
 			continue
 		}
-		c := column{name: text, path: []string{field}}
-		if !m.special(field) {
-			if c, err = planColumn(shapeOf(kind), field); err != nil {
-				return nil, fmt.Errorf("read %s: column %q: %w", name, text, err)
-			}
+		c, err := planColumn(kind, field)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: column %q: %w", name, text, err)
 		}
 		c.at = i
 		columns = append(columns, c)
@@ -129,12 +105,9 @@ func (m *Mapping) plan(name string, header []string, kind commerce.Kind) (column
 
 // idColumn returns where the column is that identifiers are derived from, named
 // as in the header or by its field; -1 when a column has the identifiers.
-func (s *Source) idColumn(sh *sheet, columns []column) (int, error) {
-	from := s.IDFrom
-	if from == "" && s.Mapping != nil {
-		from = s.Mapping.IDFrom
-	}
-	has := slices.ContainsFunc(columns, func(c column) bool { return slices.Equal(c.path, []string{"id"}) })
+func (m *Mapping) idColumn(s *Source, sh *sheet, columns []column) (int, error) {
+	from := cmp.Or(s.IDFrom, m.IDFrom)
+	has := slices.ContainsFunc(columns, func(c column) bool { return c.name == "id" })
 	switch {
 	case from == "" && has:
 		return -1, nil
@@ -144,80 +117,49 @@ func (s *Source) idColumn(sh *sheet, columns []column) (int, error) {
 	case has:
 		return 0, fmt.Errorf("read %s: a column has the id already; leave out the one to derive it from", sh.name)
 	}
+	at := slices.Index(sh.header, from)
 	for _, c := range columns {
-		if c.name == from || strings.Join(c.path, ".") == from {
-			return c.at, nil
+		if c.name == from {
+			at = c.at
 		}
 	}
-	if i := slices.Index(sh.header, from); i >= 0 {
-		return i, nil
+	if at < 0 {
+		return 0, fmt.Errorf("read %s: column %q, to derive the id from, is missing; the columns are %s", sh.name, from, strings.Join(sh.header, ", "))
 	}
-	return 0, fmt.Errorf("read %s: column %q, to derive the id from, is missing; the columns are %s", sh.name, from, strings.Join(sh.header, ", "))
+	return at, nil
 }
 
-// setCell puts a cell where its column says.
-func (t *table) setCell(record *Record, body *node, c column, cell string) error {
-	if c.form == nil {
-		return t.setSpecial(body, c, cell)
-	}
-	if t.decimalComma && formOf(c.form) == formNumber {
-		cell = withPoint(cell)
-	}
-	v, err := cellValue(c.form, cell)
-	switch {
-	case err != nil:
-	case c.path == nil:
-		err = record.setEnvelope(c.name, v)
-	default:
-		err = body.set(c.path, v)
-	}
-	return t.inColumn(c, err)
-}
-
-// inColumn turns an error into a rejection that names the column.
-func (t *table) inColumn(c column, err error) error {
-	if err == nil {
-		return nil
-	}
-	bad := reject(t.place(), err)
-	bad.Field = t.header[c.at]
-	return bad
-}
-
-func (t *table) setSpecial(body *node, c column, cell string) error {
-	if c.path[0] == mappedBrand {
-		if err := body.set([]string{"attributes", "vendor"}, encode(cell)); err != nil {
-			return t.inColumn(c, err)
-		}
-		return t.inColumn(c, body.set([]string{"brandId"}, encode(brandID(cell))))
-	}
-	path := categoryPath(cell)
-	if path == "" {
-		return nil
-	}
-	if err := t.source.emitCategory(path, t.place(), t.emit); err != nil {
+// readRows reads CSV in the GET shape of a kind, or by a mapping. Three columns are
+// the envelope's: op, siteIds and version.
+func (s *Source) readRows(sh *sheet, emit emitter) error {
+	m := cmp.Or(s.Mapping, &Mapping{})
+	sh.decimalComma = m.DecimalComma
+	columns, err := m.plan(sh.name, sh.header, s.Kind)
+	if err != nil {
 		return err
 	}
-	return t.inColumn(c, body.set([]string{"categoryId"}, encode(categoryID(path))))
-}
-
-// complete adds the identifier and the constants, which a cell of the row
-// overrides.
-func (t *table) complete(body *node) error {
-	if t.idColumn >= 0 {
-		key := t.cell(t.idColumn)
-		if key == "" {
-			return rejectField(t.place(), t.header[t.idColumn], "is required: the id is derived from it")
-		}
-		id := value.DeriveID(namespace, "csv/"+string(t.source.Kind)+"/"+key)
-		if err := body.set([]string{"id"}, encode(id)); err != nil {
-			return reject(t.place(), err)
-		}
+	id, err := m.idColumn(s, sh, columns)
+	if err != nil {
+		return err
 	}
-	for _, c := range t.constants {
-		if err := body.set(c.path, t.source.Mapping.Constants[c.name]); err != nil && !errors.Is(err, errOverlap) {
-			return reject(t.place(), err)
-		}
+	constants, err := m.constants(s.Kind)
+	if err != nil {
+		return err
 	}
-	return nil
+	fields := []any{}
+	for i, c := range columns {
+		fields = append(fields, map[string]any{
+			"number": i, "column": sh.header[c.at], "name": c.name, "form": string(c.form), "path": c.path,
+		})
+	}
+	plan := map[string]any{"fields": fields, "constants": constants, "prefix": "csv/" + string(s.Kind) + "/", "id": nil}
+	if id >= 0 {
+		plan["id"] = map[string]any{"number": len(columns), "column": sh.header[id]}
+		columns = append(columns, column{at: id, form: formText})
+	}
+	p := &mapper{source: s, kind: s.Kind, emit: emit, plan: plan, columns: columns}
+	if err := p.compile("csv"); err != nil {
+		return err
+	}
+	return p.readGroups(sh, &shopFile{})
 }

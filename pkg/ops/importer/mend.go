@@ -9,83 +9,62 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// mend repairs text that was written in one encoding and read in another. Bytes
-// that are not UTF-8 are read as Windows-1252, and so are C1 control characters.
-// UTF-8 that was read as Latin-1 is read again as UTF-8. Other control
-// characters, which the service refuses, are taken out. It returns what it did,
-// which is empty when the text was in order.
+// mend repairs text that was written in one encoding and read in another. Text that is not UTF-8 is read as
+// Windows-1252, and so are C1 control characters; UTF-8 that was read as Latin-1 is read again as UTF-8. Other control
+// characters, which the service refuses, are taken out. It returns what it did, which is empty when the text was in
+// order.
 func mend(text string) (mended, changes string) {
-	if !suspicious(text) {
-		return text, ""
+	mended = text
+	if !utf8.ValidString(mended) {
+		mended = validAs1252(mended)
 	}
-	var out strings.Builder
-	count, position := 0, 0
-	note := func(bad string, now string) {
-		if count++; count == 1 {
-			changes = fmt.Sprintf("character %d is %s, imported as %q", position, bad, now)
-		}
-		out.WriteString(now)
-	}
-	for rest := text; rest != ""; {
-		position++
-		r, size := utf8.DecodeRuneInString(rest)
-		switch latin := latinRun(rest); {
-		case r == utf8.RuneError && size == 1:
-			note(fmt.Sprintf("the byte %02X", rest[0]), windows1252(rest[0]))
-		case latin != nil && utf8.Valid(latin):
-			size = 2 * len(latin)           // each is of two bytes in UTF-8
-			again, _ := mend(string(latin)) // it may have happened twice
-			note(fmt.Sprintf("%U, of UTF-8 that was read as Latin-1", r), again)
-		case r >= 0x80 && r < 0xA0:
-			note(fmt.Sprintf("%U", r), windows1252(byte(r)))
-		case unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r):
-			note(fmt.Sprintf("%U", r), "")
-		default:
-			out.WriteString(rest[:size])
-		}
-		rest = rest[size:]
-	}
-	if count > 1 {
-		changes += fmt.Sprintf(", and %d more", count-1)
-	}
-	return out.String(), changes
-}
-
-// suspicious reports whether text may need mending.
-func suspicious(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c >= 0x80 || c == 0x7F || c < ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {
-				return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r)
-			})
-		}
-	}
-	return false
-}
-
-// latinRun returns the bytes that the text's first characters are in Latin-1, as
-// long as they are above ASCII; nil when no control character is among them.
-func latinRun(text string) (run []byte) {
-	controls := false
-	for _, r := range text {
-		if r < 0x80 || r > 0xFF {
+	for strings.ContainsFunc(mended, isC1) {
+		again, ok := latin1Bytes(mended)
+		if !ok || !utf8.ValidString(again) || again == mended {
 			break
 		}
-		controls = controls || r < 0xA0
-		run = append(run, byte(r))
+		mended = again // it may have happened twice
 	}
-	if !controls {
-		return nil
+	mended = strings.Map(func(r rune) rune {
+		if isC1(r) {
+			r = charmap.Windows1252.DecodeByte(byte(r))
+		}
+		if unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, mended)
+	if mended == text {
+		return text, ""
 	}
-	return run
+	before, after := []rune(text), []rune(mended)
+	same := 0
+	for same < min(len(before), len(after)) && before[same] == after[same] {
+		same++
+	}
+	const shown = 20
+	return mended, fmt.Sprintf("character %d is in another encoding; from there on it is imported as %q",
+		same+1, string(after[same:min(same+shown, len(after))]))
 }
 
-// windows1252 returns the character of a byte; empty for the five that have
-// none.
-func windows1252(c byte) string {
-	r := charmap.Windows1252.DecodeByte(c)
-	if unicode.IsControl(r) || r == utf8.RuneError {
-		return ""
+func isC1(r rune) bool { return r >= 0x80 && r < 0xA0 }
+
+// validAs1252 reads the bytes that are not UTF-8 as Windows-1252.
+func validAs1252(text string) string {
+	var out strings.Builder
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && size == 1 {
+			r = charmap.Windows1252.DecodeByte(text[0])
+		}
+		out.WriteRune(r)
+		text = text[size:]
 	}
-	return string(r)
+	return out.String()
+}
+
+// latin1Bytes returns the bytes that the text is in Latin-1; ok is false when it has other characters.
+func latin1Bytes(text string) (latin string, ok bool) {
+	latin, err := charmap.ISO8859_1.NewEncoder().String(text)
+	return latin, err == nil
 }

@@ -1,12 +1,16 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/strictjson"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/itchyny/gojq"
 )
 
 // namespace is what derived identifiers are version 5 UUIDs in. It is part of
@@ -43,6 +47,23 @@ func put(kind commerce.Kind, place Place, body jsontext.Value) Record {
 	return Record{Kind: kind, Op: commerce.OpPut, Body: body, Place: place}
 }
 
+// setEnvelope sets what is the envelope's among the members.
+func (r *Record) setEnvelope(members map[string]any) error {
+	for name, into := range map[string]any{"op": &r.Op, "version": &r.Version, "siteIds": &r.SiteIDs} {
+		if members[name] == nil {
+			continue
+		}
+		text, err := gojq.Marshal(members[name])
+		if err == nil {
+			err = strictjson.Unmarshal(text, into)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Rejection says why one row of a source is not sent.
 type Rejection struct {
 	Place   Place
@@ -60,8 +81,11 @@ func (r *Rejection) Error() string {
 
 // reject turns what a decoder or a check said into the rejection of the row.
 func reject(place Place, err error) *Rejection {
+	var known *Rejection
 	f, ok := fault.As(err)
 	switch {
+	case errors.As(err, &known):
+		return known
 	case !ok:
 		return &Rejection{Place: place, Reason: fault.CodeValidation, Message: err.Error()}
 	case len(f.Details) == 0:
@@ -75,4 +99,14 @@ func reject(place Place, err error) *Rejection {
 // rejectField names one field of the row.
 func rejectField(place Place, field, format string, args ...any) *Rejection {
 	return &Rejection{Place: place, Reason: fault.CodeValidation, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// encode writes the members of maps in the order of their names, so that the
+// same source gives the same bytes.
+func encode(v any) jsontext.Value {
+	text, err := json.Marshal(v, json.Deterministic(true), json.FormatNilSliceAsNull(true))
+	if err != nil {
+		panic(fmt.Sprintf("importer: texts and scalars are always JSON: %v", err))
+	}
+	return text
 }

@@ -129,16 +129,17 @@ func (r *run) next(ctx context.Context, record Record, err error) error {
 		return err
 	}
 	r.summary.Kinds[record.Kind]++
-	switch {
-	case r.summary.Rows <= r.cfg.Skip:
+	if r.summary.Rows <= r.cfg.Skip {
 		r.summary.AlreadySent++
 		return nil
-	case !r.packer.fits(len(encoded)):
-		if err := r.flush(ctx); err != nil {
-			return err
-		}
 	}
-	r.packer.add(encoded, record.Place, r.summary.Rows)
+	if r.packer.add(encoded, &record, r.summary.Rows) {
+		return nil
+	}
+	if err := r.flush(ctx); err != nil {
+		return err
+	}
+	r.packer.add(encoded, &record, r.summary.Rows) // what fits a message fits an empty batch
 	return nil
 }
 
@@ -175,16 +176,11 @@ func (r *run) flush(ctx context.Context) error {
 
 // refuseSent refuses records of a batch as the service did.
 func (r *run) refuseSent(batch *Batch, refused []Refused) error {
-	message, records := -1, []Record(nil)
 	for _, bad := range refused {
-		if bad.Message != message {
-			message, records = bad.Message, batch.records(bad.Message)
-		}
 		rejection := &Rejection{Reason: bad.Reason, Field: bad.Field, Message: bad.Text}
-		if bad.Position < len(records) {
-			record := &records[bad.Position]
-			rejection.Place = batch.places[message][bad.Position]
-			r.summary.Kinds[record.Kind]--
+		if sent := batch.sent[bad.Message]; bad.Position < len(sent) {
+			rejection.Place = sent[bad.Position].place
+			r.summary.Kinds[sent[bad.Position].kind]--
 		}
 		if err := r.refuse(rejection); err != nil {
 			return err
@@ -208,10 +204,11 @@ func (r *run) prepare(record Record) ([]byte, error) {
 	if err != nil {
 		return nil, reject(record.Place, err)
 	}
-	if !r.packer.takes(len(encoded)) {
+	message := r.packer.message(encoded)
+	if len(message) > r.packer.most {
 		return nil, &Rejection{Place: record.Place, Reason: "too_large", Message: "the record is larger than a message"}
 	}
-	return encoded, r.check(record.Place, r.packer.message(encoded))
+	return encoded, r.check(record.Place, message)
 }
 
 // check reads the record as the service will read it from the queue and

@@ -2,7 +2,6 @@ package importer_test
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -51,52 +50,6 @@ func shopify(t *testing.T, rows ...string) ([]commerce.Product, []*importer.Reje
 	t.Helper()
 	records, rejected := readAll(t, importer.Shopify, "", writeFile(t, "x.csv", shopifyHeader+strings.Join(rows, "\n")+"\n"))
 	return decode[commerce.Product](t, records, "product"), rejected
-}
-
-func TestShopifyVariantsShareWhatTheFirstRowHas(t *testing.T) {
-	products, rejected := shopify(t,
-		`mug,Mug,<p>Clay</p>,Potter,"a, b, a",true,Colour,Red,Size,L,M-1,9.99,true,http://x/1.jpg,false,,4.5`,
-		`mug,,,,,,,Blue,,S,M-2,10.99,true,http://x/2.jpg,,http://x/2.jpg,`,
-		`mug,,,,,,,,,,,,,http://x/3.jpg,,,`,
-		`card,Card,,,,false,Title,Default Title,,,,25,false,,true,,`,
-	)
-	if len(products) != 3 || len(rejected) != 0 {
-		t.Fatalf("got %d products and %v, want 3", len(products), rejected)
-	}
-	for i, c := range []struct {
-		name, kind, price string
-		active            bool
-		images            []string
-		attributes        string
-	}{
-		{
-			"Mug - Red - L", "PHYSICAL", "9.99", true,
-			[]string{"http://x/1.jpg", "http://x/2.jpg", "http://x/3.jpg"},
-			`{"handle":"mug","options":{"Colour":"Red","Size":"L"},"vendor":"Potter"}`,
-		},
-		{
-			"Mug - Blue - S", "PHYSICAL", "10.99", true,
-			[]string{"http://x/2.jpg", "http://x/1.jpg", "http://x/3.jpg"},
-			`{"handle":"mug","options":{"Colour":"Blue","Size":"S"},"vendor":"Potter"}`,
-		},
-		{"Card", "GIFT_CARD", "25", false, []string{}, `{"handle":"card"}`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := products[i]
-			if p.Name != c.name || string(p.Type) != c.kind || p.SellingPrice.String() != c.price || p.IsActive != c.active {
-				t.Errorf("product %d: got %q %s %s active %v, want %q %s %s active %v", i, p.Name, p.Type, p.SellingPrice, p.IsActive, c.name, c.kind, c.price, c.active)
-			}
-			if !slices.Equal(p.Images, c.images) {
-				t.Errorf("product %d: got images %q, want %q", i, p.Images, c.images)
-			}
-			if got := string(p.Attributes); got != c.attributes {
-				t.Errorf("product %d: got attributes %s, want %s", i, got, c.attributes)
-			}
-		})
-	}
-	if p := products[1]; *p.Description != "<p>Clay</p>" || !slices.Equal(p.Tags, []string{"a", "b"}) || *p.SKU != "M-2" || p.PurchasePrice != nil {
-		t.Errorf("second variant: got %+v, want the shared description and tags, its own sku and no cost", p)
-	}
 }
 
 func TestShopifyIdsDependOnHandleAndOptionsOnly(t *testing.T) {

@@ -76,13 +76,11 @@ func Open(format Format, kind commerce.Kind, paths []string, input io.Reader) (*
 		}
 		s.paths = northwindFiles(paths[0])
 	}
-	if err := s.stat(); err != nil {
-		return nil, err
+	err := s.stat()
+	if err == nil {
+		err = s.checkArguments(paths)
 	}
-	if err := s.checkArguments(paths); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // stat finds out how long the files are, and whether they are there at all.
@@ -187,13 +185,11 @@ func (s *Source) Fingerprint() (string, error) {
 	total := sha256.New()
 	fmt.Fprintf(total, "%s %s %q %q %s %d\n", s.Format, s.Kind, s.IDFrom, s.Currency, encode(s.Mapping), len(s.paths))
 	for _, path := range s.paths {
-		file, err := os.Open(path)
-		if err != nil {
-			return "", fmt.Errorf("fingerprint of the source: %w", err)
-		}
 		sum := sha256.New()
-		_, err = io.Copy(sum, file)
-		file.Close()
+		err := s.readFile(path, func(_ string, r io.Reader) error {
+			_, err := io.Copy(sum, r)
+			return err
+		})
 		if err != nil {
 			return "", fmt.Errorf("fingerprint of the source: %w", err)
 		}
@@ -236,19 +232,36 @@ func (s *Source) readAll(emit emitter) error {
 	}
 	for _, path := range s.paths {
 		if err := s.readFile(path, func(name string, r io.Reader) error {
-			switch s.Format {
-			case CSV:
-				return s.readRows(name, r, emit)
-			case JSONLines:
+			if s.Format == JSONLines {
 				return readLines(name, r, s.Kind, emit)
-			default:
-				return s.readShop(name, r, emit)
 			}
+			return s.readSheet(name, r, emit)
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readSheet reads a CSV file.
+func (s *Source) readSheet(name string, r io.Reader, emit emitter) error {
+	separator, read := rune(0), s.readShop
+	if s.Format == CSV {
+		read = s.readRows
+	}
+	if s.Mapping != nil && s.Mapping.Separator != "" {
+		separator = s.Mapping.separator()
+	}
+	if s.Format == Vendure { // which aligns its columns
+		r = newUnpadded(r)
+	}
+	sh, err := openSheet(name, r, separator)
+	if err != nil {
+		return err
+	}
+	sh.warn = s.warn
+	defer s.noteDropped(sh)
+	return read(sh, emit)
 }
 
 func (s *Source) warn(place Place, message string) {
@@ -286,4 +299,21 @@ func (c countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	*c.n += int64(n)
 	return n, err
+}
+
+// northwindFiles are the files of the Northwind directory, in the order that
+// the format's program has.
+func northwindFiles(dir string) (paths []string) {
+	for _, file := range []string{"categories.csv", "products.csv", "customers.csv", "orders.csv", "order_details.csv"} {
+		paths = append(paths, filepath.Join(dir, file))
+	}
+	return paths
+}
+
+// IsNorthwind reports whether dir holds the files of the Northwind database.
+func IsNorthwind(dir string) bool {
+	return !slices.ContainsFunc(northwindFiles(dir), func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.Mode().IsRegular()
+	})
 }

@@ -5,13 +5,12 @@ import (
 	"io"
 )
 
-// unpadded takes the blanks off that stand before and after the fields of a CSV
-// file, which would otherwise not let a field begin with its quotes. Vendure
-// aligns its columns so.
+// unpadded takes off the blanks around the fields of a CSV file in which they align the columns: beside quotes they are
+// no CSV.
 type unpadded struct {
 	in     *bufio.Reader
 	quoted bool // within quotes
-	text   bool // within a field
+	begun  bool // within a field
 	blanks int  // held back: they count if text follows
 }
 
@@ -21,10 +20,10 @@ func newUnpadded(r io.Reader) io.Reader { return &unpadded{in: bufio.NewReader(r
 func (u *unpadded) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		c, err := u.in.ReadByte()
+		if err != nil && n > 0 {
+			return n, nil // the error comes again
+		}
 		if err != nil {
-			if n > 0 {
-				return n, nil
-			}
 			return 0, err
 		}
 		switch {
@@ -34,18 +33,14 @@ func (u *unpadded) Read(p []byte) (n int, err error) {
 			u.blanks++
 			continue
 		case c == ',' || c == '\n' || c == '\r':
-			u.text, u.blanks = false, 0
+			u.begun, u.blanks = false, 0
+		case u.begun && u.blanks > 0:
+			u.blanks--
+			c = ' '
+			_ = u.in.UnreadByte() // which was just read
 		default:
-			if u.text && u.blanks > 0 {
-				if err := u.in.UnreadByte(); err != nil {
-					return n, err
-				}
-				u.blanks--
-				c = ' '
-				break
-			}
 			u.quoted = c == '"'
-			u.text, u.blanks = true, 0
+			u.begun, u.blanks = true, 0
 		}
 		p[n] = c
 		n++

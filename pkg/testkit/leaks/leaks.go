@@ -36,14 +36,13 @@ type Watch struct {
 	mu      sync.Mutex
 	log     bytes.Buffer
 	secrets map[string]bool
-	parts   map[[partLength]byte]string // the secret by each of its parts
-	begins  [1 << 16]bool               // by the hash of its first bytes, whether a part may begin there
+	parts   map[string]string // the secret by each of its parts
 	leaks   []string
 }
 
 // New returns a watch that knows no secret.
 func New() *Watch {
-	return &Watch{secrets: map[string]bool{}, parts: map[[partLength]byte]string{}}
+	return &Watch{secrets: map[string]bool{}, parts: map[string]string{}}
 }
 
 // Write adds to the log, as what the service is to log to.
@@ -99,15 +98,8 @@ func (w *Watch) add(secret string) {
 		found = append(found, string(raw), hex.EncodeToString(raw))
 	}
 	for _, part := range found {
-		w.parts[[partLength]byte([]byte(part))] = secret
-		w.begins[hash(part)] = true
+		w.parts[part[:partLength]] = secret
 	}
-}
-
-// hash is that of the first four bytes.
-func hash(s string) uint16 {
-	first := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
-	return uint16(first * 2654435761 >> 16) //nolint:gosec // 16 bits are left
 }
 
 // Answered looks at an answer.
@@ -154,11 +146,8 @@ func (w *Watch) Stored(name, text string) {
 }
 
 func (w *Watch) search(what, text string) {
-	for at := range len(text) - partLength + 1 {
-		if !w.begins[hash(text[at:])] {
-			continue // hardly any text gets further
-		}
-		if secret, found := w.parts[[partLength]byte([]byte(text[at:at+partLength]))]; found {
+	for part, secret := range w.parts {
+		if at := strings.Index(text, part); at >= 0 {
 			w.leaks = append(w.leaks, fmt.Sprintf("%s holds a part of the secret %s: …%q…", what, secret, text[max(0, at-80):min(len(text), at+80)]))
 		}
 	}

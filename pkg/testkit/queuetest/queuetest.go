@@ -31,6 +31,7 @@ type Queues struct {
 	Client    *sqs.Client
 	urls      map[string]provision.Queue
 	elsewhere bool // on another server than ours
+	server    *queueserver.Server
 }
 
 // Start starts a queue server with the template's queues; it ends with the
@@ -44,10 +45,11 @@ func Start(t testing.TB) *Queues {
 	}
 	queues, endpoint := dynamotest.Model(t).Queues, os.Getenv("AWS_ENDPOINT_URL_SQS")
 	elsewhere := endpoint != ""
+	var server *queueserver.Server
 	if elsewhere {
 		queues = renamed(queues, value.NewRandomID().String())
 	} else {
-		endpoint = startServer(t)
+		server, endpoint = startServer(t)
 	}
 	client := sqs.New(sqs.Options{
 		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient().GetTransport()),
@@ -58,10 +60,10 @@ func Start(t testing.TB) *Queues {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Queues{Client: client, urls: urls, elsewhere: elsewhere}
+	return &Queues{Client: client, urls: urls, elsewhere: elsewhere, server: server}
 }
 
-func startServer(t testing.TB) (endpoint string) {
+func startServer(t testing.TB) (server *queueserver.Server, endpoint string) {
 	t.Helper()
 	server, err := queueserver.Open(t.TempDir(), &queueserver.Config{})
 	if err != nil {
@@ -74,7 +76,7 @@ func startServer(t testing.TB) (endpoint string) {
 		}
 		listener.Close()
 	})
-	return listener.URL
+	return server, listener.URL
 }
 
 // renamed returns the queues, by their logical ids, with names of their own.
@@ -98,7 +100,7 @@ func (q *Queues) Deliveries() queue.Deliveries {
 	return queue.NewDeliveries(q.Queue("DeliveriesQueue"), q.Queue("SlowDeliveriesQueue"))
 }
 
-// Receive takes what is visible in a queue now, as the event source hands it
+// Receive takes the messages that are visible in a queue now, as the event source hands it
 // to a function: up to ten messages, none when the queue has none.
 func (q *Queues) Receive(t testing.TB, id string) []events.SQSMessage {
 	t.Helper()
@@ -134,6 +136,18 @@ func (q *Queues) Await(t testing.TB, id string) []events.SQSMessage {
 	}
 	t.Fatalf("%s: no message within %s", id, patience)
 	return nil
+}
+
+// Release ends the visibility timeout of every message of a queue. With another
+// server than ours the test is skipped.
+func (q *Queues) Release(t testing.TB, id string) {
+	t.Helper()
+	if q.elsewhere {
+		t.Skip("needs our queue server")
+	}
+	if _, err := q.server.Release(q.URL(id)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Delete deletes messages that a function has handled. AWS takes the handle of

@@ -13,6 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/counter"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/local/eventsource"
 )
 
 // Client is the one that the table is read by.
@@ -117,47 +118,9 @@ func (s *stream) read(t testing.TB) []events.DynamoDBEventRecord {
 		for _, r := range page.Records {
 			found = append(found, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
 				SequenceNumber: aws.ToString(r.Dynamodb.SequenceNumber),
-				Keys:           image(t, r.Dynamodb.Keys), OldImage: image(t, r.Dynamodb.OldImage), NewImage: image(t, r.Dynamodb.NewImage),
+				Keys:           eventsource.Image(r.Dynamodb.Keys), OldImage: eventsource.Image(r.Dynamodb.OldImage),
+				NewImage: eventsource.Image(r.Dynamodb.NewImage),
 			}})
 		}
 	}
-}
-
-// image turns an item of the stream into one that a function gets.
-func image(t testing.TB, from map[string]types.AttributeValue) map[string]events.DynamoDBAttributeValue {
-	t.Helper()
-	if from == nil {
-		return nil
-	}
-	to := map[string]events.DynamoDBAttributeValue{}
-	for name, v := range from {
-		to[name] = attribute(t, v)
-	}
-	return to
-}
-
-func attribute(t testing.TB, v types.AttributeValue) events.DynamoDBAttributeValue {
-	t.Helper()
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return events.NewStringAttribute(v.Value)
-	case *types.AttributeValueMemberN:
-		return events.NewNumberAttribute(v.Value)
-	case *types.AttributeValueMemberB:
-		return events.NewBinaryAttribute(v.Value)
-	case *types.AttributeValueMemberBOOL:
-		return events.NewBooleanAttribute(v.Value)
-	case *types.AttributeValueMemberL:
-		list := make([]events.DynamoDBAttributeValue, len(v.Value))
-		for i, e := range v.Value {
-			list[i] = attribute(t, e)
-		}
-		return events.NewListAttribute(list)
-	case *types.AttributeValueMemberM:
-		return events.NewMapAttribute(image(t, v.Value))
-	case *types.AttributeValueMemberNULL:
-		return events.NewNullAttribute()
-	}
-	t.Fatalf("an attribute of type %T", v)
-	return events.DynamoDBAttributeValue{}
 }

@@ -11,7 +11,7 @@ import (
 // orName names a group of alternatives.
 const orName = "$or"
 
-// Error tells what is wrong with a pattern, and where.
+// Error names the fault in a pattern, and its place.
 type Error struct {
 	At     string // the path from the top, such as object.total[0]; "" is the whole
 	Reason string // goes on after the path: "must be …"
@@ -26,159 +26,126 @@ func (e *Error) Error() string {
 
 // Compile reads a pattern. An error is an [Error].
 func Compile(text []byte) (*Pattern, error) {
-	c := compiler{dec: jsontext.NewDecoder(bytes.NewBuffer(text))}
+	var c compiler
 	if len(text) > MaxBytes {
-		return nil, refuse("", "must have at most %d bytes", MaxBytes)
+		c.refuse("", "must have at most %d bytes", MaxBytes)
+		return nil, c.err
 	}
-	p := &Pattern{}
-	var err error
-	if p.root, err = c.object("", 1); err != nil {
-		return nil, err
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text)) // refuses repeated names
+	root, err := read(dec)
+	if err != nil {
+		c.refuse("", "must be valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+		return nil, c.err
 	}
-	if _, err := c.dec.ReadToken(); err == nil {
-		return nil, refuse("", "must be one JSON object")
+	p := &Pattern{c.object(&root, "", 1)}
+	if _, err := dec.ReadToken(); err == nil {
+		c.refuse("", "must be one JSON object")
+	}
+	if c.err != nil {
+		return nil, c.err
 	}
 	return p, nil
 }
 
-func refuse(at, format string, args ...any) error {
-	return &Error{At: at, Reason: fmt.Sprintf(format, args...)}
-}
-
-// compiler reads a pattern from its decoder, which refuses repeated names.
+// compiler compiles the nodes of a pattern. It goes on after a mistake, of
+// which it keeps the first.
 type compiler struct {
-	dec        *jsontext.Decoder
 	conditions int
+	err        *Error
 }
 
-// each calls do at every element of the array, or every name of the object, that
-// comes next; n is the number of those before.
-func (c *compiler) each(at string, open jsontext.Kind, what string, do func(n int) error) (n int, err error) {
-	if c.dec.PeekKind() != open {
-		return 0, refuse(at, "must be %s", what)
+func (c *compiler) refuse(at, format string, args ...any) {
+	if c.err == nil {
+		c.err = &Error{At: at, Reason: fmt.Sprintf(format, args...)}
 	}
-	if _, err := c.dec.ReadToken(); err != nil {
-		return 0, malformed(at, err)
+}
+
+// count counts a condition.
+func (c *compiler) count(at string) {
+	if c.conditions++; c.conditions > MaxConditions {
+		c.refuse(at, "must leave the pattern with at most %d conditions", MaxConditions)
 	}
-	for ; ; n++ {
-		switch c.dec.PeekKind() {
-		case open + 2: // ] is two after [, and } after {
-			_, err := c.dec.ReadToken()
-			return n, malformed(at, err)
-		case 0:
-			_, err := c.dec.ReadToken()
-			return n, malformed(at, err)
+}
+
+// object compiles an object of the pattern at a level, from 1.
+func (c *compiler) object(n *node, at string, level int) (o object) {
+	switch {
+	case level > MaxLevels:
+		c.refuse(at, "must be at most %d levels deep", MaxLevels)
+		return o
+	case n.kind != '{':
+		c.refuse(at, "must be an object")
+		return o
+	case len(n.below) == 0:
+		c.refuse(at, "must not be empty")
+	}
+	for i := range n.below {
+		m := &n.below[i]
+		switch m.name {
+		case "":
+			c.refuse(at, "must name its fields")
+		case orName:
+			o.groups = append(o.groups, c.group(m, join(at, orName), level))
+		default:
+			o.fields = append(o.fields, c.field(m, join(at, m.name), level))
 		}
-		if err := do(n); err != nil {
-			return n, err
+	}
+	return o
+}
+
+// group compiles the alternatives of a $or.
+func (c *compiler) group(n *node, at string, level int) (alternatives []object) {
+	if n.kind == '[' {
+		for i := range n.below {
+			alternatives = append(alternatives, c.object(&n.below[i], at+index(i), level+1))
 		}
 	}
+	if len(alternatives) < 2 {
+		c.refuse(at, "must be an array of at least two patterns")
+	}
+	return alternatives
 }
 
-func malformed(at string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return refuse(at, "must be valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
-}
-
-func (c *compiler) name(at string) (string, error) {
-	token, err := c.dec.ReadToken()
-	if err != nil {
-		return "", malformed(at, err)
-	}
-	return token.String(), nil
-}
-
-// object reads an object of the pattern at a level, from 1.
-func (c *compiler) object(at string, level int) (o object, err error) {
-	if level > MaxLevels {
-		return o, refuse(at, "must be at most %d levels deep", MaxLevels)
-	}
-	n, err := c.each(at, '{', "an object", func(int) error {
-		name, err := c.name(at)
-		if err != nil {
-			return err
-		}
-		if name == "" {
-			return refuse(at, "must name its fields")
-		}
-		if name == orName {
-			group, err := c.group(join(at, name), level)
-			o.groups = append(o.groups, group)
-			return err
-		}
-		f, err := c.field(name, join(at, name), level)
-		o.fields = append(o.fields, f)
-		return err
-	})
-	if err == nil && n == 0 {
-		err = refuse(at, "must not be empty")
-	}
-	return o, err
-}
-
-// group reads the alternatives of a $or.
-func (c *compiler) group(at string, level int) (alternatives []object, err error) {
-	n, err := c.each(at, '[', "an array of at least two patterns", func(n int) error {
-		o, err := c.object(at+index(n), level+1)
-		alternatives = append(alternatives, o)
-		return err
-	})
-	if err == nil && n < 2 {
-		err = refuse(at, "must be an array of at least two patterns")
-	}
-	return alternatives, err
-}
-
-func (c *compiler) field(name, at string, level int) (f field, err error) {
-	f.name = name
-	if c.dec.PeekKind() == '{' {
-		nested, err := c.object(at, level+1)
+func (c *compiler) field(n *node, at string, level int) field {
+	f := field{name: n.name}
+	switch {
+	case n.kind == '{':
+		nested := c.object(n, at, level+1)
 		f.nested = &nested
-		return f, err
+		return f
+	case n.kind != '[':
+		c.refuse(at, "must be an array of conditions, or an object of fields")
+	case len(n.below) == 0:
+		c.refuse(at, "must have a condition")
 	}
-	n, err := c.each(at, '[', "an array of conditions, or an object of fields", func(n int) error {
-		if c.conditions++; c.conditions > MaxConditions {
-			return refuse(at, "must leave the pattern with at most %d conditions", MaxConditions)
-		}
-		one, err := c.condition(at + index(n))
-		f.conditions = append(f.conditions, one)
-		return err
-	})
-	if err == nil && n == 0 {
-		err = refuse(at, "must have a condition")
+	for i := range n.below {
+		c.count(at)
+		f.conditions = append(f.conditions, c.condition(&n.below[i], at+index(i)))
 	}
-	return f, err
+	return f
 }
 
-// condition reads a value, or an object with one operator.
-func (c *compiler) condition(at string) (condition, error) {
-	switch kind := c.dec.PeekKind(); kind {
+// condition compiles a value, or an object with one operator.
+func (c *compiler) condition(n *node, at string) (one condition) {
+	switch n.kind {
 	case '"':
-		text, err := c.text(at)
-		return condition{op: isText, text: text}, err
+		return condition{op: isText, text: n.text}
 	case '0':
-		number, err := c.number(at)
-		return equals(number), err
+		return equals(c.number(n, at))
 	case 't', 'f', 'n':
-		_, err := c.dec.ReadToken()
-		return condition{op: isLiteral, literal: byte(kind)}, malformed(at, err)
+		return condition{op: isLiteral, literal: n.kind}
 	case '{':
-		var one condition
-		n, err := c.each(at, '{', "", func(int) error {
-			name, err := c.name(at)
-			if err == nil {
-				one, err = c.operator(name, join(at, name))
-			}
-			return err
-		})
-		if err == nil && n != 1 {
-			err = refuse(at, "must have exactly one operator")
+		for i := range n.below {
+			m := &n.below[i]
+			one = c.operator(m, join(at, m.name))
 		}
-		return one, err
+		if len(n.below) != 1 {
+			c.refuse(at, "must have exactly one operator")
+		}
+		return one
 	}
-	return condition{}, refuse(at, "must be a text, a number, true, false, null or an object with an operator")
+	c.refuse(at, "must be a text, a number, true, false, null or an object with an operator")
+	return one
 }
 
 func equals(number decimal) condition {
@@ -186,201 +153,184 @@ func equals(number decimal) condition {
 	return condition{op: isNumber, low: b, high: b}
 }
 
-// text reads a text.
-func (c *compiler) text(at string) ([]byte, error) {
-	if c.dec.PeekKind() != '"' {
-		return nil, refuse(at, "must be a text")
+func (c *compiler) text(n *node, at string) string {
+	if n.kind != '"' {
+		c.refuse(at, "must be a text")
 	}
-	token, err := c.dec.ReadToken()
-	if err != nil {
-		return nil, malformed(at, err)
-	}
-	return []byte(token.String()), nil
+	return n.text
 }
 
-// number reads a number.
-func (c *compiler) number(at string) (decimal, error) {
-	if c.dec.PeekKind() != '0' {
-		return decimal{}, refuse(at, "must be a number")
+func (c *compiler) number(n *node, at string) decimal {
+	if n.kind != '0' {
+		c.refuse(at, "must be a number")
+		return decimal{}
 	}
-	raw, err := c.dec.ReadValue()
-	if err != nil {
-		return decimal{}, malformed(at, err)
+	if exponent := strings.IndexAny(n.text, "eE"); len(n.text) > MaxNumber || exponent >= 0 && len(strings.Trim(n.text[exponent+1:], "+-")) > 4 {
+		c.refuse(at, "must be a number of at most %d characters and 4 digits of exponent", MaxNumber)
 	}
-	if exponent := bytes.IndexAny(raw, "eE"); len(raw) > MaxNumber || exponent >= 0 && len(bytes.Trim(raw[exponent+1:], "+-")) > 4 {
-		return decimal{}, refuse(at, "must be a number of at most %d characters and 4 digits of exponent", MaxNumber)
-	}
-	return parseDecimal(nil, raw), nil
+	return parseDecimal(nil, n.text)
 }
 
-// operator reads what an operator takes.
-func (c *compiler) operator(name, at string) (condition, error) {
-	switch name {
+// operator compiles an operator, named by its node.
+func (c *compiler) operator(n *node, at string) condition {
+	switch n.name {
 	case "numeric":
-		return c.numeric(at)
+		return c.numeric(n, at)
 	case "exists":
-		asked := map[jsontext.Kind]op{'t': isPresent, 'f': isAbsent}
-		op, known := asked[c.dec.PeekKind()]
+		op, known := map[jsontext.Kind]op{'t': isPresent, 'f': isAbsent}[n.kind]
 		if !known {
-			return condition{}, refuse(at, "must be true or false")
+			c.refuse(at, "must be true or false")
 		}
-		_, err := c.dec.ReadToken()
-		return condition{op: op}, malformed(at, err)
+		return condition{op: op}
 	case "anything-but":
-		return c.anythingBut(at)
+		return c.anythingBut(n, at)
 	case "prefix", "suffix":
-		if c.dec.PeekKind() == '{' {
-			var one condition
-			n, err := c.each(at, '{', "", func(int) error {
-				fold, err := c.name(at)
-				if err == nil && fold != "equals-ignore-case" {
-					return refuse(at, "must be a text, or an object with equals-ignore-case")
-				}
-				if err == nil {
-					one, err = c.about(name, join(at, fold))
-				}
-				one.fold = true
-				return err
-			})
-			if err == nil && n != 1 {
-				err = refuse(at, "must be a text, or an object with equals-ignore-case")
-			}
-			return one, err
+		if n.kind == '{' {
+			return c.folded(n, at)
 		}
 	}
-	return c.about(name, at)
+	return c.about(n.name, n, at)
 }
 
-// about reads the text of an operator on text.
-func (c *compiler) about(name, at string) (one condition, err error) {
+// folded compiles a prefix or suffix that is compared regardless of case.
+func (c *compiler) folded(n *node, at string) (one condition) {
+	const wanted = "must be a text, or an object with equals-ignore-case"
+	for i := range n.below {
+		m := &n.below[i]
+		if m.name != "equals-ignore-case" {
+			c.refuse(at, wanted)
+		}
+		one = c.about(n.name, m, join(at, m.name))
+		one.fold = true
+	}
+	if len(n.below) != 1 {
+		c.refuse(at, wanted)
+	}
+	return one
+}
+
+// about compiles an operator on text.
+func (c *compiler) about(name string, n *node, at string) condition {
 	ops := map[string]op{"prefix": isPrefix, "suffix": isSuffix, "equals-ignore-case": isText, "wildcard": isWildcard}
-	var known bool
-	if one.op, known = ops[name]; !known {
-		return one, refuse(at, "is no operator: use prefix, suffix, equals-ignore-case, wildcard, numeric, anything-but or exists")
+	op, known := ops[name]
+	if !known {
+		c.refuse(at, "is not an operator: use prefix, suffix, equals-ignore-case, wildcard, numeric, anything-but or exists")
 	}
-	if one.text, err = c.text(at); err != nil {
-		return one, err
-	}
+	one := condition{op: op, text: c.text(n, at)}
 	switch {
 	case name == "equals-ignore-case":
 		one.fold = true
-	case len(one.text) == 0:
-		err = refuse(at, "must not be empty")
+	case one.text == "":
+		c.refuse(at, "must not be empty")
 	case name == "wildcard":
-		one.pieces, err = splitWildcard(one.text, at)
-		one.text = nil
+		one.pieces, one.text = c.wildcard(one.text, at), ""
 	}
-	return one, err
+	return one
 }
 
-// splitWildcard divides the text of a wildcard at its asterisks.
-func splitWildcard(text []byte, at string) ([][]byte, error) {
-	pieces := [][]byte{{}}
+// wildcard divides the text of a wildcard at its asterisks.
+func (c *compiler) wildcard(text, at string) []string {
+	pieces := []string{""}
 	for i := 0; i < len(text); i++ {
 		last := len(pieces) - 1
 		switch {
 		case text[i] == '\\' && i+1 < len(text) && (text[i+1] == '*' || text[i+1] == '\\'):
 			i++
-			pieces[last] = append(pieces[last], text[i])
+			pieces[last] += text[i : i+1]
 		case text[i] == '\\':
-			return nil, refuse(at, `must have a backslash only before * or another backslash`)
-		case text[i] == '*' && i > 0 && len(pieces[last]) == 0:
-			return nil, refuse(at, "must not have two asterisks in a row")
+			c.refuse(at, `must have a backslash only before * or another backslash`)
+		case text[i] == '*' && i > 0 && pieces[last] == "":
+			c.refuse(at, "must not have two asterisks in a row")
 		case text[i] == '*':
-			pieces = append(pieces, []byte{})
+			pieces = append(pieces, "")
 		default:
-			pieces[last] = append(pieces[last], text[i])
+			pieces[last] += text[i : i+1]
 		}
 	}
 	if len(pieces) > MaxStars+1 {
-		return nil, refuse(at, "must have at most %d asterisks", MaxStars)
+		c.refuse(at, "must have at most %d asterisks", MaxStars)
 	}
-	return pieces, nil
+	return pieces
 }
 
-// anythingBut reads values, or texts of an operator, that a value must not be.
-func (c *compiler) anythingBut(at string) (condition, error) {
+// anythingBut compiles values, or texts of an operator, that a value must not be.
+func (c *compiler) anythingBut(n *node, at string) condition {
 	const wanted = "must be a text, a number, an array of either, or an object with prefix, suffix, equals-ignore-case or wildcard"
 	not := condition{op: isNot}
-	add := func(read func(at string) (condition, error), at string) error {
-		if c.conditions++; c.conditions > MaxConditions {
-			return refuse(at, "must leave the pattern with at most %d conditions", MaxConditions)
-		}
-		one, err := read(at)
-		not.others = append(not.others, one)
-		return err
-	}
-	// several reads one value, or an array of some.
-	several := func(read func(at string) (condition, error), at string) error {
-		c.conditions-- // the first is counted as the condition itself
-		if c.dec.PeekKind() != '[' {
-			return add(read, at)
-		}
-		n, err := c.each(at, '[', "", func(n int) error { return add(read, at+index(n)) })
-		if err == nil && n == 0 {
-			err = refuse(at, "must not be empty")
-		}
-		return err
-	}
-	if c.dec.PeekKind() != '{' {
-		err := several(func(at string) (condition, error) {
-			if kind := c.dec.PeekKind(); kind != '"' && kind != '0' {
-				return condition{}, refuse(at, wanted)
+	if n.kind != '{' {
+		not.others = c.several(n, at, func(n *node, at string) condition {
+			if n.kind != '"' && n.kind != '0' {
+				c.refuse(at, wanted)
 			}
-			return c.condition(at)
-		}, at)
+			return c.condition(n, at)
+		})
 		for i := range not.others {
-			if err == nil && not.others[i].op != not.others[0].op {
-				err = refuse(at, "must be all texts or all numbers")
+			if not.others[i].op != not.others[0].op {
+				c.refuse(at, "must be all texts or all numbers")
 			}
 		}
-		return not, err
+		return not
 	}
-	n, err := c.each(at, '{', "", func(int) error {
-		name, err := c.name(at)
-		if err != nil {
-			return err
-		}
-		return several(func(at string) (condition, error) { return c.about(name, at) }, join(at, name))
-	})
-	if err == nil && n != 1 {
-		err = refuse(at, wanted)
+	for i := range n.below {
+		m := &n.below[i]
+		not.others = c.several(m, join(at, m.name), func(n *node, at string) condition { return c.about(m.name, n, at) })
 	}
-	return not, err
+	if len(n.below) != 1 {
+		c.refuse(at, wanted)
+	}
+	return not
 }
 
-// numeric reads one or two bounds.
-func (c *compiler) numeric(at string) (condition, error) {
+// several compiles one value, or an array of some. The first is counted as the
+// condition that they belong to.
+func (c *compiler) several(n *node, at string, one func(n *node, at string) condition) (all []condition) {
+	if n.kind != '[' {
+		return []condition{one(n, at)}
+	}
+	for i := range n.below {
+		if i > 0 {
+			c.count(at + index(i))
+		}
+		all = append(all, one(&n.below[i], at+index(i)))
+	}
+	if len(all) == 0 {
+		c.refuse(at, "must not be empty")
+	}
+	return all
+}
+
+// numeric compiles one or two bounds.
+func (c *compiler) numeric(n *node, at string) condition {
 	const wanted = `must be ["=", number], or one or two bounds, the lower first: [">", 0, "<=", 5]`
 	one := condition{op: isNumber}
-	var operator string
-	n, err := c.each(at, '[', "an array", func(n int) error {
-		if n%2 == 0 {
-			text, err := c.text(at + index(n))
-			operator = string(text)
-			return err
+	if n.kind != '[' {
+		c.refuse(at, "must be an array")
+		return one
+	}
+	operator := ""
+	for i := range n.below {
+		m, place := &n.below[i], at+index(i)
+		if i%2 == 0 {
+			operator = c.text(m, place)
+			continue
 		}
-		number, err := c.number(at + index(n))
-		b := bound{given: true, inclusive: len(operator) == 2, number: number}
+		b := bound{given: true, inclusive: len(operator) == 2, number: c.number(m, place)}
 		switch {
-		case err != nil:
-		case operator == "=" && n == 1:
-			one = equals(number)
-		case (operator == ">" || operator == ">=") && n == 1:
+		case operator == "=" && i == 1:
+			one = equals(b.number)
+		case (operator == ">" || operator == ">=") && i == 1:
 			one.low = b
 		case (operator == "<" || operator == "<=") && !one.high.given:
 			one.high = b
 		default:
-			err = refuse(at, wanted)
+			c.refuse(at, wanted)
 		}
-		return err
-	})
-	switch {
-	case err != nil:
-	case n != 2 && n != 4:
-		err = refuse(at, wanted)
-	case n == 4 && one.low.number.compare(one.high.number) >= 0:
-		err = refuse(at, "must have a lower bound that is less than the upper one")
 	}
-	return one, err
+	switch {
+	case len(n.below) != 2 && len(n.below) != 4:
+		c.refuse(at, wanted)
+	case len(n.below) == 4 && one.low.number.compare(one.high.number) >= 0:
+		c.refuse(at, "must have a lower bound that is less than the upper one")
+	}
+	return one
 }

@@ -1,11 +1,12 @@
 package pattern
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
-	"unicode"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // op is what a condition asks.
@@ -26,10 +27,10 @@ const (
 // condition is one condition. The fields that its op does not name are zero.
 type condition struct {
 	op      op
-	fold    bool   // of isText, isPrefix and isSuffix: regardless of case
-	literal byte   // of isLiteral: 't', 'f' or 'n'
-	text    []byte // of isText, isPrefix and isSuffix
-	pieces  [][]byte
+	fold    bool          // of isText, isPrefix and isSuffix: regardless of case
+	literal jsontext.Kind // of isLiteral: 't', 'f' or 'n'
+	text    string        // of isText, isPrefix and isSuffix
+	pieces  []string
 	low     bound // of isNumber
 	high    bound
 	others  []condition // of isNot
@@ -42,13 +43,7 @@ type bound struct {
 	number    decimal
 }
 
-// scalar is a value of a document.
-type scalar struct {
-	kind byte   // '"', '0', 't', 'f' or 'n'
-	text []byte // of a text, without escapes; of a number as it is written
-}
-
-func (c *condition) holds(v scalar) bool {
+func (c *condition) holds(v *node) bool {
 	switch c.op {
 	case isPresent:
 		return true
@@ -70,38 +65,38 @@ func (c *condition) holds(v scalar) bool {
 }
 
 // holdsFor is about a condition on text.
-func (c *condition) holdsFor(text []byte) bool {
+func (c *condition) holdsFor(text string) bool {
 	switch {
 	case c.op == isWildcard:
 		return matchPieces(text, c.pieces)
 	case c.op == isText && c.fold:
-		return bytes.EqualFold(text, c.text)
+		return strings.EqualFold(text, c.text)
 	case c.op == isText:
-		return bytes.Equal(text, c.text)
+		return text == c.text
 	case c.fold && c.op == isPrefix:
-		return foldAlong(text, c.text, utf8.DecodeRune, func(b []byte, n int) []byte { return b[n:] })
+		return strings.EqualFold(first(text, utf8.RuneCountInString(c.text)), c.text)
 	case c.fold:
-		return foldAlong(text, c.text, utf8.DecodeLastRune, func(b []byte, n int) []byte { return b[:len(b)-n] })
+		return strings.EqualFold(last(text, utf8.RuneCountInString(c.text)), c.text)
 	case c.op == isPrefix:
-		return bytes.HasPrefix(text, c.text)
+		return strings.HasPrefix(text, c.text)
 	}
-	return bytes.HasSuffix(text, c.text)
+	return strings.HasSuffix(text, c.text)
 }
 
 // matchPieces reports whether the text is the pieces with any text between
 // them. To take the first place for each piece leaves the most room for the
 // next, so that no place has to be tried twice.
-func matchPieces(text []byte, pieces [][]byte) bool {
-	first, last := pieces[0], pieces[len(pieces)-1]
+func matchPieces(text string, pieces []string) bool {
+	head, tail := pieces[0], pieces[len(pieces)-1]
 	if len(pieces) == 1 {
-		return bytes.Equal(text, first)
+		return text == head
 	}
-	if len(text) < len(first)+len(last) || !bytes.HasPrefix(text, first) || !bytes.HasSuffix(text, last) {
+	if len(text) < len(head)+len(tail) || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
 		return false
 	}
-	text = text[len(first) : len(text)-len(last)]
+	text = text[len(head) : len(text)-len(tail)]
 	for _, piece := range pieces[1 : len(pieces)-1] {
-		at := bytes.Index(text, piece)
+		at := strings.Index(text, piece)
 		if at < 0 {
 			return false
 		}
@@ -110,30 +105,27 @@ func matchPieces(text []byte, pieces [][]byte) bool {
 	return true
 }
 
-// foldAlong reports whether the text has all runes of want, regardless of case,
-// from the end at which decode reads.
-func foldAlong(text, want []byte, decode func([]byte) (rune, int), rest func([]byte, int) []byte) bool {
-	for len(want) > 0 {
-		wanted, m := decode(want)
-		got, n := decode(text)
-		if n == 0 || !foldsTo(got, wanted) {
-			return false
-		}
-		want, text = rest(want, m), rest(text, n)
-	}
-	return true
-}
-
-func foldsTo(a, b rune) bool {
-	for r := unicode.SimpleFold(a); r != a; r = unicode.SimpleFold(r) {
-		if r == b {
-			return true
+// first is the text's first runes, at most n.
+func first(text string, n int) string {
+	for at := range text {
+		if n--; n < 0 {
+			return text[:at]
 		}
 	}
-	return a == b
+	return text
 }
 
-func (c *condition) contains(number []byte) bool {
+// last is the text's last runes, at most n.
+func last(text string, n int) string {
+	at := len(text)
+	for ; n > 0 && at > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(text[:at])
+		at -= size
+	}
+	return text[at:]
+}
+
+func (c *condition) contains(number string) bool {
 	var digits [2 * MaxNumber]byte
 	n := parseDecimal(digits[:0], number)
 	if c.low.given {
@@ -150,7 +142,7 @@ func (c *condition) contains(number []byte) bool {
 }
 
 // kind is that of the values for which the condition can hold, 0 for any.
-func (c *condition) kind() byte {
+func (c *condition) kind() jsontext.Kind {
 	switch c.op {
 	case isText, isPrefix, isSuffix, isWildcard:
 		return '"'

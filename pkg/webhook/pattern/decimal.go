@@ -1,6 +1,9 @@
 package pattern
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // maxExponent bounds the exponents of a document's numbers: past it every
 // number but zero lies beyond, or below, all those that a pattern can have.
@@ -15,15 +18,15 @@ type decimal struct {
 }
 
 // parseDecimal reads a JSON number, whose digits it appends to the buffer.
-func parseDecimal(buffer, text []byte) decimal {
+func parseDecimal(buffer []byte, text string) decimal {
 	d := decimal{digits: buffer}
-	if at := bytes.IndexAny(text, "eE"); at >= 0 {
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
 		d.point = parseExponent(text[at+1:])
 		text = text[:at]
 	}
-	text, d.negative = bytes.CutPrefix(text, []byte("-"))
+	text, d.negative = strings.CutPrefix(text, "-")
 	fraction := false
-	for _, c := range text {
+	for _, c := range []byte(text) {
 		leading := c == '0' && len(d.digits) == 0
 		switch {
 		case c == '.':
@@ -46,9 +49,9 @@ func parseDecimal(buffer, text []byte) decimal {
 	return d
 }
 
-func parseExponent(text []byte) (exponent int64) {
-	digits, negative := bytes.CutPrefix(text, []byte("-"))
-	for _, c := range bytes.TrimPrefix(digits, []byte("+")) {
+func parseExponent(text string) (exponent int64) {
+	digits, negative := strings.CutPrefix(text, "-")
+	for _, c := range []byte(strings.TrimPrefix(digits, "+")) {
 		exponent = min(exponent*10+int64(c-'0'), maxExponent)
 	}
 	if negative {

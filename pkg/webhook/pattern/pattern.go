@@ -1,5 +1,11 @@
 package pattern
 
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
 // Bounds of a pattern.
 const (
 	MaxBytes      = 4096 // of its text
@@ -29,118 +35,105 @@ type field struct {
 }
 
 // Match reports whether the pattern matches the document.
-func (p *Pattern) Match(d *Document) bool { return p.root.match(d, 0) }
+func (p *Pattern) Match(d *Document) bool { return p.root.match(&d.root) }
 
 // Mismatch is the path of the first field, in the order of the pattern, for
 // which the document does not match, such as object.items.sku; "" when it does.
 // A group of alternatives is called $or.
-func (p *Pattern) Mismatch(d *Document) string { return p.root.mismatch(d, 0, "") }
+func (p *Pattern) Mismatch(d *Document) string { return p.root.mismatch(&d.root, "") }
 
-func (o *object) match(d *Document, at int32) bool {
+func (o *object) match(n *node) bool {
 	for i := range o.fields {
-		if f := &o.fields[i]; !f.match(d, d.member(at, f.name)) {
+		if f := &o.fields[i]; !f.match(n.member(f.name)) {
 			return false
 		}
 	}
 	for _, alternatives := range o.groups {
-		if !anyMatches(alternatives, d, at) {
+		if !anyMatches(alternatives, n) {
 			return false
 		}
 	}
 	return true
 }
 
-func anyMatches(alternatives []object, d *Document, at int32) bool {
-	for i := range alternatives {
-		if alternatives[i].match(d, at) {
-			return true
-		}
-	}
-	return false
+func anyMatches(alternatives []object, n *node) bool {
+	return slices.ContainsFunc(alternatives, func(o object) bool { return o.match(n) })
 }
 
-// match reports whether the member matches; absent when it is not there.
-func (f *field) match(d *Document, at int32) bool {
+// match reports whether the member matches; nil when it is not there.
+func (f *field) match(n *node) bool {
 	if f.nested != nil {
-		found, objects := f.matchObjects(d, at)
-		return found || objects == 0 && f.nested.match(d, absent)
+		found, objects := f.matchObjects(n)
+		return found || objects == 0 && f.nested.match(nil)
 	}
-	found, values := f.matchValues(d, at)
-	return found || values == 0 && f.allowsAbsence()
+	found, values := f.matchValues(n)
+	return found || values == 0 && slices.ContainsFunc(f.conditions, func(c condition) bool { return c.op == isAbsent })
 }
 
-// matchObjects tells whether the nested pattern matches the object, or one in
+// matchObjects reports whether the nested pattern matches the object, or one in
 // the array, and how many objects were looked at.
-func (f *field) matchObjects(d *Document, at int32) (found bool, objects int) {
-	switch d.kind(at) {
-	case '{':
-		return f.nested.match(d, at), 1
-	case '[':
-		for e := d.first(at); e != absent; e = d.next(at, e) {
-			matches, n := f.matchObjects(d, e)
-			if objects += n; matches {
-				return true, objects
-			}
-		}
+func (f *field) matchObjects(n *node) (found bool, objects int) {
+	switch {
+	case n == nil:
+	case n.kind == '{':
+		return f.nested.match(n), 1
+	case n.kind == '[':
+		return eachBelow(n, f.matchObjects)
 	}
-	return false, objects
+	return false, 0
 }
 
-// matchValues tells whether a condition holds for the value, or for one in the
+// matchValues reports whether a condition holds for the value, or for one in the
 // array, and how many values were looked at.
-func (f *field) matchValues(d *Document, at int32) (found bool, values int) {
-	switch d.kind(at) {
-	case 0, '{':
+func (f *field) matchValues(n *node) (found bool, values int) {
+	switch {
+	case n == nil || n.kind == '{':
 		return false, 0
-	case '[':
-		for e := d.first(at); e != absent; e = d.next(at, e) {
-			matches, n := f.matchValues(d, e)
-			if values += n; matches {
-				return true, values
-			}
-		}
-		return false, values
+	case n.kind == '[':
+		return eachBelow(n, f.matchValues)
 	}
-	v := d.scalar(at)
 	for i := range f.conditions {
-		if f.conditions[i].holds(v) {
+		if f.conditions[i].holds(n) {
 			return true, 1
 		}
 	}
 	return false, 1
 }
 
-func (f *field) allowsAbsence() bool {
-	for i := range f.conditions {
-		if f.conditions[i].op == isAbsent {
-			return true
+// eachBelow matches the elements of an array until one does.
+func eachBelow(n *node, match func(*node) (bool, int)) (found bool, looked int) {
+	for i := range n.below {
+		matches, count := match(&n.below[i])
+		if looked += count; matches {
+			return true, looked
 		}
 	}
-	return false
+	return false, looked
 }
 
-func (o *object) mismatch(d *Document, at int32, path string) string {
+func (o *object) mismatch(n *node, path string) string {
 	for i := range o.fields {
 		f := &o.fields[i]
-		member := d.member(at, f.name)
-		if f.match(d, member) {
+		member := n.member(f.name)
+		if f.match(member) {
 			continue
 		}
 		path := join(path, f.name)
-		switch kind := d.kind(member); {
+		switch {
 		case f.nested == nil:
 			return path
-		case kind == '{':
-			return f.nested.mismatch(d, member, path)
-		case kind == '[':
-			if _, objects := f.matchObjects(d, member); objects > 0 {
+		case member == nil:
+		case member.kind == '{':
+			return f.nested.mismatch(member, path)
+		case member.kind == '[':
+			if _, objects := f.matchObjects(member); objects > 0 {
 				return path
 			}
 		}
-		return f.nested.mismatch(d, absent, path)
+		return f.nested.mismatch(nil, path)
 	}
 	for _, alternatives := range o.groups {
-		if !anyMatches(alternatives, d, at) {
+		if !anyMatches(alternatives, n) {
 			return join(path, orName)
 		}
 	}
@@ -157,11 +150,11 @@ func join(path, name string) string {
 // Condition is one condition of a pattern, for a check of the pattern against
 // what it selects.
 type Condition struct {
-	Path []string // of the field, from the top; $or is no part of it
+	Path []string // of the field, from the top; without $or
 	At   string   // where it stands in the pattern: $or[1].object.total[0]
 	// Kind is that of the values for which it can hold: '"' text, '0' numbers,
 	// 't' true and false, 'n' null; 0 any.
-	Kind byte
+	Kind jsontext.Kind
 }
 
 // Conditions lists all conditions in their order.

@@ -112,7 +112,7 @@ func TestPatternsSelectAsTheLanguageSays(t *testing.T) {
 
 func TestBadPatternsAreRefusedWhereTheyAreWrong(t *testing.T) {
 	for _, test := range []struct{ pattern, at, reason string }{
-		{``, "", "must be an object"},
+		{``, "", "must be valid JSON: EOF"},
 		{`[]`, "", "must be an object"},
 		{`{}`, "", "must not be empty"},
 		{`{"a":["x"]}{}`, "", "must be one JSON object"},
@@ -123,7 +123,7 @@ func TestBadPatternsAreRefusedWhereTheyAreWrong(t *testing.T) {
 		{`{"a":[["x"]]}`, "a[0]", "must be a text, a number, true, false, null or an object with an operator"},
 		{`{"a":["x",{}]}`, "a[1]", "must have exactly one operator"},
 		{`{"a":[{"prefix":"x","suffix":"y"}]}`, "a[0]", "must have exactly one operator"},
-		{`{"a":[{"contains":"x"}]}`, "a[0].contains", "is no operator: use prefix, suffix, equals-ignore-case, wildcard, numeric, anything-but or exists"},
+		{`{"a":[{"contains":"x"}]}`, "a[0].contains", "is not an operator: use prefix, suffix, equals-ignore-case, wildcard, numeric, anything-but or exists"},
 		{`{"a":[{"prefix":1}]}`, "a[0].prefix", "must be a text"},
 		{`{"a":[{"prefix":""}]}`, "a[0].prefix", "must not be empty"},
 		{`{"a":[{"prefix":{"prefix":"x"}}]}`, "a[0].prefix", "must be a text, or an object with equals-ignore-case"},
@@ -142,7 +142,7 @@ func TestBadPatternsAreRefusedWhereTheyAreWrong(t *testing.T) {
 		{`{"a":[{"anything-but":["x",1]}]}`, "a[0].anything-but", "must be all texts or all numbers"},
 		{`{"a":[{"anything-but":[]}]}`, "a[0].anything-but", "must not be empty"},
 		{`{"a":[{"anything-but":{"prefix":["x",1]}}]}`, "a[0].anything-but.prefix[1]", "must be a text"},
-		{`{"a":[{"anything-but":{"numeric":[">",1]}}]}`, "a[0].anything-but.numeric[0]", "is no operator: use prefix, suffix, equals-ignore-case, wildcard, numeric, anything-but or exists"},
+		{`{"a":[{"anything-but":{"numeric":[">",1]}}]}`, "a[0].anything-but.numeric[0]", "is not an operator: use prefix, suffix, equals-ignore-case, wildcard, numeric, anything-but or exists"},
 		{`{"$or":[{"a":["x"]}]}`, "$or", "must be an array of at least two patterns"},
 		{`{"$or":{"a":["x"]}}`, "$or", "must be an array of at least two patterns"},
 		{`{"b":{"$or":[{"a":["x"]},{"a":[]}]}}`, "b.$or[1].a", "must have a condition"},
@@ -191,7 +191,7 @@ func TestConditionsAreListedWithTheirFields(t *testing.T) {
 	p := compile(t, `{"object":{"total":[1,{"numeric":[">",2]}],"note":[null,{"exists":true}]},"$or":[{"a":["x"]},{"a":[true,{"anything-but":"x"}]}]}`)
 	var got []string
 	for _, c := range p.Conditions() {
-		got = append(got, fmt.Sprintf("%s %s %q", c.At, strings.Join(c.Path, "/"), c.Kind))
+		got = append(got, fmt.Sprintf("%s %s %q", c.At, strings.Join(c.Path, "/"), byte(c.Kind)))
 	}
 	want := []string{
 		`object.total[0] object/total '0'`, `object.total[1] object/total '0'`, `object.note[0] object/note 'n'`,
@@ -205,7 +205,6 @@ func TestConditionsAreListedWithTheirFields(t *testing.T) {
 func TestTextsThatAreNoObjectAreRefused(t *testing.T) {
 	for _, text := range []string{
 		"", "[]", `"a"`, `{`, `{"a"`, `{"a":`, `{"a":"`, `{"a":"\`, `{"a":1`, `{"a":[1`, `{a:1}`, `{"a":1 "b":2}`, `{"a":x}`,
-		`{"a":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `}`,
 	} {
 		if d, err := pattern.ParseDocument([]byte(text)); err == nil {
 			t.Errorf("%q is %+v", text, d)

@@ -382,18 +382,6 @@ func TestThePlainEvaluatorAgrees(t *testing.T) {
 	}
 }
 
-// BenchmarkAgreement compares with the plain evaluator as often as it is told:
-// -benchtime 1000000x.
-func BenchmarkAgreement(b *testing.B) {
-	g, matches := generator{rand.New(rand.NewPCG(uint64(b.N), 1))}, 0
-	for b.Loop() {
-		if g.compare(b) {
-			matches++
-		}
-	}
-	b.ReportMetric(100*float64(matches)/float64(b.N), "%match")
-}
-
 func FuzzMatch(f *testing.F) {
 	g := generator{rand.New(rand.NewPCG(1, 1))}
 	for range 100 {

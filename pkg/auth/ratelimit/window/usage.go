@@ -2,7 +2,7 @@ package window
 
 // Usage counts the requests of one day of UTC.
 type Usage struct {
-	Requests     int64 // that were admitted, as far as leases tell
+	Requests     int64 // admitted, as far as leases show
 	ClientErrors int64 // of them, those answered 4xx
 	RateLimited  int64 // that were refused
 }

@@ -21,10 +21,10 @@ const (
 // further ahead comes from a wrong clock.
 const MaxAhead = 5
 
-// Window is the state of one subject: what was admitted, or given to an
+// Window is the state of one subject: requests admitted, or given to an
 // instance to admit, in each of the last buckets.
 type Window struct {
-	Version int64 // changes with every write; 0: there is no state yet
+	Version int64 // changes with every write; 0: not yet stored
 	Head    int64 // the newest bucket
 	Total   int64 // the sum of Counts
 	Counts  [Buckets]int64

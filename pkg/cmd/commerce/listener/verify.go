@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // Tolerance is how far a webhook's timestamp may be from the receiver's clock.
@@ -23,23 +24,14 @@ var (
 	ErrSignature = errors.New("no signature matches the secret")
 )
 
-// readSecret reads a secret, whsec_ and base64 with or without padding. The
-// prefix may be left out; an empty secret, which anybody can sign with, is
-// refused.
+// readSecret reads a secret, base64 with or without padding. The prefix whsec_
+// may be left out.
 func readSecret(secret string) (*standardwebhooks.Webhook, error) {
-	text := strings.TrimRight(strings.TrimPrefix(secret, "whsec_"), "=")
-	key, err := base64.RawStdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, errors.New("the secret must be whsec_ and base64")
-	}
-	if len(key) == 0 {
-		return nil, errors.New("the secret is empty")
-	}
-	webhook, err := standardwebhooks.NewWebhookRaw(key)
+	key, err := webhook.SecretKey("whsec_" + strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
 		return nil, fmt.Errorf("read the secret: %w", err)
 	}
-	return webhook, nil
+	return standardwebhooks.NewWebhookRaw(key)
 }
 
 // checkTime reads the headers that do not need the secret.

@@ -92,7 +92,3 @@ const held: Record<string, string> = {
   SUSPENDED: "Its application is suspended. Activate the application, then recover the endpoint.",
 };
 
-// recordKinds are the lists of records that events are about.
-export const recordKinds: Record<string, string> = {
-  product: "products", category: "categories", order: "orders", payment: "orders", customer: "customers", invoice: "invoices",
-};

@@ -4,6 +4,7 @@ import { api, ask, tagged, type ApiKey, type Application, type Match, type Once,
 import { Bars, Meter } from "../chart";
 import { listOf, type Editable } from "../edit";
 import { count, percent, title } from "../format";
+import { readScopes } from "../kinds";
 import { useAction, useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
@@ -12,7 +13,6 @@ import { Alerts } from "./alerts";
 import { ApplicationFields } from "./applications";
 
 const path = (id: string) => ({ params: { path: { id } } });
-const readScopes = ["categories:read", "customers:read", "invoices:read", "orders:read", "products:read"];
 
 const editable = (state: Tagged<Application>): Editable<Application> => ({
   state,

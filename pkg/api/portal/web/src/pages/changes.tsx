@@ -3,22 +3,20 @@
 import { useRef, useState } from "preact/hooks";
 import { api, ask, type Change } from "../api";
 import { title } from "../format";
+import { kinds, listOf, type Kind } from "../kinds";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
 import { Failed, Loading, Notice, Page, Select, Status, Table, Time } from "../ui";
-import { recordKinds } from "../webhooks";
 import { nameOfRecord } from "./records";
 
 const live = 2000;
 const most = 100; // that are shown
-const kinds = ["product", "category", "order", "customer", "invoice"] as const;
-type Kind = (typeof kinds)[number];
 
 export function Changes({ query }: Route) {
   const me = useMe();
   const kind = query.get("kind") ?? "";
-  const readable = kinds.filter((k) => can(me, `${recordKinds[k]}:read`));
+  const readable = Object.entries(kinds).flatMap(([kind, list]) => (can(me, `${list}:read`) ? [kind] : []));
   return (
     <Page title="Changes">
       {readable.length === 0 ? (
@@ -60,7 +58,7 @@ function Feed({ kind }: { kind: string }) {
           { label: "Changed", cell: (c) => <Time at={c.changedAt} /> },
           { label: "Kind", cell: (c) => title(c.kind.toUpperCase()) },
           { label: "Change", cell: (c) => <Status of={c.op === "delete" ? "DELETED" : "STORED"} /> },
-          { label: "Record", cell: (c) => (c.object ? <a href={link(`records/${recordKinds[c.kind]}/${c.id}`)}>{nameOfRecord(recordKinds[c.kind] ?? "", { ...c.object, id: c.id })}</a> : <code>{c.id}</code>) },
+          { label: "Record", cell: (c) => (c.object ? <a href={link(`records/${listOf(c.kind)}/${c.id}`)}>{nameOfRecord(listOf(c.kind) ?? "", { ...c.object, id: c.id })}</a> : <code>{c.id}</code>) },
         ]}
       />
     </>

@@ -2,11 +2,12 @@
 import { useState } from "preact/hooks";
 import { api, ask, type Attempt } from "../api";
 import { milliseconds } from "../format";
+import { listOf } from "../kinds";
 import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
 import { can, useMe, why } from "../session";
 import { Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { findEndpoint, reasonOf, recordKinds, shown } from "../webhooks";
+import { findEndpoint, reasonOf, shown } from "../webhooks";
 
 export function DeliveryPage({ path: [id = ""] }: Route) {
   const me = useMe();
@@ -26,7 +27,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
   const underWay = data.status === "PENDING" && data.attemptCount === redelivered;
   const mayRedeliver = can(me, "webhooks:write") && data.status !== "PENDING" && !deleted;
   const object = (data.payload?.data.object ?? {}) as { id?: string };
-  const kind = recordKinds[data.type.split(".")[0] ?? ""];
+  const kind = listOf(data.type.split(".")[0] ?? "");
   return (
     <Page
       title={data.type}

@@ -2,6 +2,7 @@
 import { api, ask, base, type Endpoint, type StatsPoint } from "../api";
 import { Bars, outcomes, successRate } from "../chart";
 import { count, milliseconds } from "../format";
+import { lists } from "../kinds";
 import { useLoad } from "../load";
 import { link } from "../route";
 import { can, useMe, why } from "../session";
@@ -130,11 +131,9 @@ function sum(stats: StatsPoint[][]): StatsPoint[] {
   return [...hours.values()].sort((a, b) => a.at.localeCompare(b.at));
 }
 
-const kinds = ["products", "categories", "orders", "customers", "invoices"] as const;
-
 function Records() {
   const me = useMe();
-  const readable = kinds.filter((kind) => can(me, `${kind}:read`));
+  const readable = lists.filter((kind) => can(me, `${kind}:read`));
   const { data, error } = useLoad(
     () => Promise.all(readable.map((kind) => ask(api.GET(`/api/${kind}`, { params: { query: { limit: 1 } } })).then((page) => page.meta.total))),
     [],

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { api, ask } from "../api";
 import { amount, count, title } from "../format";
+import { lists, type List } from "../kinds";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe, why } from "../session";
@@ -13,8 +14,6 @@ interface Row {
   id: string;
   [field: string]: unknown;
 }
-
-type Kind = "products" | "categories" | "orders" | "customers" | "invoices";
 
 interface Definition {
   one: string;
@@ -50,7 +49,7 @@ const vendor: Column<Row> = {
 
 const person = (row: Row) => text(row, "companyName") || `${text(row, "firstName")} ${text(row, "lastName")}`.trim() || text(row, "email") || row.id;
 
-const definitions: Record<Kind, Definition> = {
+const definitions: Record<List, Definition> = {
   products: {
     one: "Product",
     name: (row) => text(row, "name"),
@@ -123,14 +122,12 @@ const definitions: Record<Kind, Definition> = {
   },
 };
 
-const kinds = Object.keys(definitions) as Kind[];
-
 // nameOfRecord is what people call a record of a list.
-export const nameOfRecord = (kind: string, row: Row) => definitions[kind as Kind]?.name(row) || row.id;
+export const nameOfRecord = (kind: string, row: Row) => definitions[kind as List]?.name(row) || row.id;
 
 export function Records({ path: [kind = "products", id], query }: Route) {
   const me = useMe();
-  if (!kinds.includes(kind as Kind)) {
+  if (!lists.includes(kind as List)) {
     return (
       <Page title="Records">
         <Notice>There are no such records.</Notice>
@@ -138,17 +135,17 @@ export function Records({ path: [kind = "products", id], query }: Route) {
     );
   }
   const reason = why(me, `${kind}:read`);
-  if (id && !reason) return <Single kind={kind as Kind} id={id} />;
+  if (id && !reason) return <Single kind={kind as List} id={id} />;
   return (
     <Page title={title(kind.toUpperCase())}>
       <nav class="tabs" aria-label="Kinds of records">
-        {kinds.map((k) => (
+        {lists.map((k) => (
           <a key={k} href={link(`records/${k}`)} aria-current={k === kind ? "page" : undefined}>
             {title(k.toUpperCase())}
           </a>
         ))}
       </nav>
-      {reason ? <Notice>{reason}</Notice> : <List kind={kind as Kind} query={query} />}
+      {reason ? <Notice>{reason}</Notice> : <List kind={kind as List} query={query} />}
     </Page>
   );
 }
@@ -157,7 +154,7 @@ export function Records({ path: [kind = "products", id], query }: Route) {
 const belongs: Record<string, string> = { brandId: "brand", categoryId: "category", includeDescendants: "its subcategories", customerId: "customer", orderId: "order" };
 const belongings = Object.keys(belongs);
 
-function List({ kind, query }: { kind: Kind; query: URLSearchParams }) {
+function List({ kind, query }: { kind: List; query: URLSearchParams }) {
   const d = definitions[kind];
   const names = ["search", "orderBy", "orderDirection", ...d.filters.map(([name]) => name), ...belongings];
   const given = Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""]));
@@ -211,7 +208,7 @@ function List({ kind, query }: { kind: Kind; query: URLSearchParams }) {
 // leadsOf leaves out what the record does not belong to.
 const leadsOf = (d: Definition, row: Row) => (d.leads?.(row) ?? []).filter(([, to, query]) => !to.endsWith("/") && !Object.values(query ?? {}).includes(""));
 
-function Single({ kind, id }: { kind: Kind; id: string }) {
+function Single({ kind, id }: { kind: List; id: string }) {
   const me = useMe();
   const d = definitions[kind];
   const { data, error } = useLoad(() => ask(api.GET(`/api/${kind}/{id}`, { params: { path: { id } } })), [kind, id]);

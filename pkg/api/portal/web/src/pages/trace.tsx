@@ -1,10 +1,11 @@
 // What became of an object's changes: which endpoint got each event, or why not.
 import { api, ask, type Endpoint, type Trace, type TracedEndpoint } from "../api";
 import { title } from "../format";
+import { listOf } from "../kinds";
 import { useLoad } from "../load";
 import { link, type Route } from "../route";
 import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { listEndpoints, nameOf, reasonOf, recordKinds, shown } from "../webhooks";
+import { listEndpoints, nameOf, reasonOf, shown } from "../webhooks";
 
 export function TracePage({ path: [, id = ""] }: Route) {
   const { data, error } = useLoad(
@@ -69,7 +70,7 @@ function Outcome({ of: e }: { of: TracedEndpoint }) {
 // RecordLink is the record's kind, which leads to it as long as it is there.
 function RecordLink({ kind, id, deleted }: { kind: string; id: string; deleted: boolean }) {
   const name = title(kind.toUpperCase());
-  return deleted ? <>{name}</> : <a href={link(`records/${recordKinds[kind]}/${id}`)}>{name}</a>;
+  return deleted ? <>{name}</> : <a href={link(`records/${listOf(kind)}/${id}`)}>{name}</a>;
 }
 
 const absences: Record<string, string> = {

@@ -1,15 +1,12 @@
 // Who is signed in, and what the credential may do.
 import type { ComponentChildren } from "preact";
 import { count } from "../format";
+import { lists } from "../kinds";
 import { can, kindOf, useMe, why } from "../session";
 import { Facts, Id, Page, Panel, Status, Table } from "../ui";
 
 const abilities: [scope: string, what: string][] = [
-  ["products:read", "Read products"],
-  ["categories:read", "Read categories"],
-  ["orders:read", "Read orders"],
-  ["customers:read", "Read customers"],
-  ["invoices:read", "Read invoices"],
+  ...lists.map((list): [string, string] => [`${list}:read`, `Read ${list}`]),
   ["webhooks:read", "See endpoints, deliveries, and why they failed"],
   ["webhooks:write", "Create and change endpoints, test, recover, redeliver"],
   ["developers:read", "See applications, their keys and usage"],

@@ -1,0 +1,226 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config is the faults of a proxy. Its zero value fails nothing.
+type Config struct {
+	Seed       uint64           // repeats the faults of a client that sends one request after the other
+	Rates      Rates            // of every operation that Operations does not name
+	Operations map[string]Rates // by name, such as Query
+	Delay      time.Duration    // of each request, on average
+	Units      bool             // count what requests consume
+}
+
+// Proxy stands in front of a server. It is safe for concurrent use.
+type Proxy struct {
+	Config
+	target  *url.URL
+	inner   *http.Transport // to the target
+	closing context.Context // ends the requests that hang
+	close   context.CancelFunc
+	server  *http.Server
+	address string
+
+	mu      sync.Mutex // guards what follows, and the rates
+	off     bool
+	clients map[string]*rand.Rand
+	counts  Counts
+}
+
+// New returns a proxy in front of the server at the URL.
+func New(target string, cfg Config) (*Proxy, error) {
+	u, err := url.Parse(target)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("fault proxy in front of %q: not the URL of a server", target)
+	}
+	p := &Proxy{Config: cfg, target: u, inner: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, clients: map[string]*rand.Rand{}, counts: Counts{Requests: map[string]int{}, Injected: map[Fault]int{}}}
+	p.Operations = map[string]Rates{}
+	maps.Copy(p.Operations, cfg.Operations)
+	p.closing, p.close = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// Start serves on an address, such as 127.0.0.1:0, until Close.
+func (p *Proxy) Start(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("start the fault proxy: %w", err)
+	}
+	p.address = listener.Addr().String()
+	server := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = p.target.Scheme, p.target.Host },
+		Transport: transport{p},
+		// A request that is lost ends its connection, as without the proxy.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	p.server = &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second}
+	go p.server.Serve(listener) //nolint:errcheck // it ends by Close
+	return nil
+}
+
+// Endpoint is the URL for the SDK's BaseEndpoint of a client, which gets faults of its own.
+func (p *Proxy) Endpoint(client string) string { return "http://" + p.address + "/" + client }
+
+// Close ends what hangs, and the server.
+func (p *Proxy) Close() error {
+	p.close()
+	p.inner.CloseIdleConnections()
+	return p.server.Close()
+}
+
+// On lets faults happen again after Off.
+func (p *Proxy) On() { p.set(func() { p.off = false }) }
+
+// Off lets everything through.
+func (p *Proxy) Off() { p.set(func() { p.off = true }) }
+
+// SetRates replaces the rates of all operations.
+func (p *Proxy) SetRates(rates Rates) {
+	p.set(func() { p.Rates, p.Operations = rates, map[string]Rates{} })
+}
+
+// SetOperation replaces the rates of one operation.
+func (p *Proxy) SetOperation(operation string, rates Rates) {
+	p.set(func() { p.Operations[operation] = rates })
+}
+
+func (p *Proxy) set(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+}
+
+// draw chooses what befalls a client's request, and numbers for what the fault leaves open.
+func (p *Proxy) draw(client, op string) (Fault, *rand.Rand) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	random := p.clients[client]
+	if random == nil {
+		name := fnv.New64a()
+		name.Write([]byte(client))
+		random = rand.New(rand.NewPCG(p.Seed, name.Sum64())) //nolint:gosec // faults are to repeat
+		p.clients[client] = random
+	}
+	rates, own := p.Operations[op]
+	switch {
+	case p.off:
+		rates = nil
+	case !own:
+		rates = p.Rates
+	}
+	f, coin := rates.draw(operations[op], random), rand.New(rand.NewPCG(random.Uint64(), 0)) //nolint:gosec // likewise
+	p.counts.Requests[op]++
+	if f != "" {
+		p.counts.Injected[f]++
+	}
+	return f, coin
+}
+
+// wait returns after a time, or with an error when the client or the proxy is gone.
+func (p *Proxy) wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.closing.Done():
+		return p.closing.Err()
+	}
+}
+
+// transport makes the requests of a proxy, or has them fail.
+type transport struct{ *Proxy }
+
+var errLost = errors.New("lost by the fault proxy")
+
+// RoundTrip makes one request of the protocol.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	client := strings.Trim(r.URL.Path, "/")
+	r.URL.Path = "/"
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	service, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	o, known := operations[op]
+	if !known || strings.HasPrefix(service, "DynamoDBStreams") {
+		return t.forward(r, body)
+	}
+	f, coin := t.draw(client, op)
+	if t.Delay > 0 {
+		if err := t.wait(r.Context(), time.Duration(coin.Int64N(2*int64(t.Delay)))); err != nil {
+			return nil, err
+		}
+	}
+	if t.Units {
+		body = askForUnits(body)
+	}
+	a, err := t.serve(r, body, f, coin, o)
+	if err == nil && t.Units {
+		err = t.count(a, o)
+	}
+	return a, err
+}
+
+// serve does a request as its fault demands.
+func (t transport) serve(r *http.Request, body []byte, f Fault, coin *rand.Rand, o operation) (*http.Response, error) {
+	switch f {
+	case LostRequest:
+		return nil, errLost
+	case Timeout:
+		return nil, errors.Join(errLost, t.wait(r.Context(), time.Hour))
+	case Throttle:
+		return throttled(o, body, coin), nil
+	case InternalError:
+		return internalError(), nil
+	case Conflict:
+		return conflicting(o, body, coin), nil
+	case Unprocessed:
+		return t.partly(r, body, coin, o)
+	}
+	a, err := t.forward(r, body)
+	switch {
+	case err != nil:
+		return nil, err
+	case f == LostAnswer:
+		return nil, errors.Join(errLost, a.Body.Close())
+	case f == FalseError && a.StatusCode == http.StatusOK:
+		return internalError(), a.Body.Close()
+	}
+	return a, nil
+}
+
+// forward has the server do a request, also when the client is gone meanwhile.
+func (t transport) forward(r *http.Request, body []byte) (*http.Response, error) {
+	r = r.Clone(context.WithoutCancel(r.Context()))
+	r.Header.Set("Accept-Encoding", "identity")
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	a, err := t.inner.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(a.Body)
+	if err := errors.Join(err, a.Body.Close()); err != nil {
+		return nil, err
+	}
+	a.Body = io.NopCloser(bytes.NewReader(content))
+	return a, nil
+}

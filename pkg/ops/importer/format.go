@@ -1,0 +1,194 @@
+package importer
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+)
+
+// The folder formats has a program in jq for each kind of file that a shop
+// system writes: its input is the numbers of the rows of one record, its output
+// records, {row, record, kind, categories}, or what it refuses, {rejected: {row,
+// field, message}}.
+//
+//go:embed formats
+var formatFiles embed.FS
+
+// shopFile is a kind of file that a shop system writes, told by its header.
+type shopFile struct {
+	format  Format
+	content string // orders, for example: the format's program has the name of both
+	kind    commerce.Kind
+	header  []string // the columns that only such a file has together
+	key     string   // columns: consecutive rows with one key are of one record
+	blank   bool     // a row without a key belongs to the record above
+}
+
+// shopFiles lists what each shop system exports. Columns as of 2026, and those
+// of Shopify's exports before 2025.
+var shopFiles = []shopFile{
+	{Shopify, "products", commerce.KindProduct, []string{"Handle|URL handle", "Title", "Variant Price|Price"}, "Handle|URL handle", false},
+	{Shopify, "orders", commerce.KindOrder, []string{"Name", "Financial Status", "Lineitem name", "Lineitem price"}, "Name", false},
+	{Shopify, "customers", commerce.KindCustomer, []string{"First Name", "Last Name", "Email", "Total Spent"}, "", false},
+	{WooCommerce, "products", commerce.KindProduct, []string{"Type", "SKU", "Name", "Regular price"}, "", false},
+	{Medusa, "products", commerce.KindProduct, []string{"Product Handle", "Product Title", "Variant Title"}, "Product Handle|Product Id|Product Title", false},
+	{Vendure, "products", commerce.KindProduct, []string{"name", "optionGroups", "optionValues", "sku", "price"}, "slug|name", true},
+}
+
+func (f *shopFile) matches(sh *sheet) bool {
+	return !slices.ContainsFunc(f.header, func(c string) bool { return len(sh.positions(c)) == 0 })
+}
+
+// shopFormat returns the shop system whose file has the header; empty for none.
+func shopFormat(sh *sheet) Format {
+	for _, f := range shopFiles {
+		if f.matches(sh) {
+			return f.format
+		}
+	}
+	return ""
+}
+
+// readShop reads one file of a shop system.
+func (s *Source) readShop(sh *sheet, emit emitter) error {
+	var known []string
+	for _, f := range shopFiles {
+		if f.format != s.Format {
+			continue
+		}
+		if f.matches(sh) {
+			return f.read(s, sh, emit)
+		}
+		known = append(known, f.content+" with the columns "+strings.ReplaceAll(strings.Join(f.header, ", "), "|", " or "))
+	}
+	return fmt.Errorf("read %s: it is not an export of %s, which has %s; its columns are %s",
+		sh.name, s.Format, strings.Join(known, "; or "), strings.Join(sh.header, ", "))
+}
+
+func (f *shopFile) read(s *Source, sh *sheet, emit emitter) error {
+	sh.decimalComma = f.format == WooCommerce // it writes amounts as the shop's language does
+	m := &mapper{source: s, kind: f.kind, emit: emit}
+	if err := m.compile(string(f.format) + "-" + f.content); err != nil {
+		return err
+	}
+	if f.format == WooCommerce {
+		return m.readVariations(sh)
+	}
+	return m.readGroups(sh, f)
+}
+
+// readGroups maps consecutive rows of one key together.
+func (m *mapper) readGroups(sh *sheet, f *shopFile) error {
+	var group []*sheetRow
+	open := ""
+	err := sh.each(m.emit, func(row *sheetRow) error {
+		key, _ := row.get(f.key)
+		if len(group) > 0 && f.key != "" && (key == open || key == "" && f.blank) {
+			row.join(group[0])
+			group = append(group, row)
+			return nil
+		}
+		complete := group
+		group, open = []*sheetRow{row}, key
+		return m.run(complete)
+	})
+	if err != nil {
+		return err
+	}
+	return m.emitted(m.run(group))
+}
+
+// readVariations maps each row of WooCommerce's export by itself, but variations
+// together with their product, which is anywhere above. A variable product without
+// variations is a product itself.
+func (m *mapper) readVariations(sh *sheet) error {
+	parents, sold := map[string]*sheetRow{}, map[*sheetRow]bool{}
+	var order []*sheetRow
+	err := sh.each(m.emit, func(row *sheetRow) error {
+		kinds, _ := row.get("Type")
+		switch kinds = strings.ToLower(kinds); {
+		case slices.Contains(splitList(kinds, ","), "variation"):
+			name, _ := row.get("Parent")
+			parent := parents[name]
+			if name == "" || parent == nil {
+				return rejectField(row.place, "Parent", "%q is not a variable product above this row", name)
+			}
+			sold[parent] = true
+			row.join(parent)
+			return m.run([]*sheetRow{parent, row})
+		case slices.Contains(splitList(kinds, ","), "variable"):
+			sku, _ := row.get("SKU")
+			id, _ := row.get("ID")
+			parents[sku], parents["id:"+id] = row, row
+			order = append(order, row)
+			return nil
+		}
+		return m.run([]*sheetRow{row})
+	})
+	for _, parent := range order {
+		if err == nil && !sold[parent] {
+			err = m.emitted(m.run([]*sheetRow{parent}))
+		}
+	}
+	return err
+}
+
+// readNorthwind maps the five tables of the Northwind database together. They are
+// a few thousand rows, and a customer needs the sums of all orders.
+func (s *Source) readNorthwind(emit emitter) error {
+	m := &mapper{source: s, emit: emit}
+	if err := m.compile("northwind"); err != nil {
+		return err
+	}
+	tables := []any{}
+	for _, path := range s.paths {
+		if err := s.readFile(path, func(name string, r io.Reader) error {
+			numbers, err := m.readTable(name, r)
+			tables = append(tables, numbers)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return m.emitted(m.evaluate(tables))
+}
+
+func (m *mapper) readTable(name string, r io.Reader) (numbers []any, err error) {
+	sh, err := openSheet(name, r, ',')
+	if err != nil {
+		return nil, err
+	}
+	sh.null, sh.warn = "NULL", m.source.warn
+	return numbers, sh.each(m.emit, func(row *sheetRow) error {
+		numbers = append(numbers, len(m.rows))
+		m.rows = append(m.rows, row)
+		return nil
+	})
+}
+
+// compileProgram parses a format's program with the prelude before it.
+func compileProgram(name string, options []gojq.CompilerOption) (*gojq.Code, error) {
+	text := ""
+	for _, part := range []string{"prelude", name} {
+		content, err := formatFiles.ReadFile("formats/" + part + ".jq")
+		if err != nil {
+			return nil, fmt.Errorf("read the format %s: %w", part, err)
+		}
+		text += string(content)
+	}
+	query, err := gojq.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("parse the format %s: %w", name, err)
+	}
+	code, err := gojq.Compile(query, options...)
+	if err != nil {
+		return nil, fmt.Errorf("compile the format %s: %w", name, err)
+	}
+	return code, nil
+}

@@ -1,0 +1,303 @@
+package importer
+
+import (
+	"cmp"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
+)
+
+// mapper runs a format's program over rows.
+type mapper struct {
+	source *Source
+	kind   commerce.Kind // of records that do not say theirs
+	emit   emitter
+	code   *gojq.Code
+	rows   []*sheetRow // that the program knows by their numbers
+
+	plan    map[string]any // of a mapping: its columns and constants
+	columns []column
+}
+
+// refusal is a row that a program refuses.
+type refusal struct {
+	row            int
+	field, message string
+}
+
+func (r *refusal) Error() string { return r.field + " " + r.message }
+
+// Value implements [gojq.ValueError].
+func (r *refusal) Value() any {
+	return map[string]any{"row": r.row, "field": r.field, "message": r.message}
+}
+
+// compile makes the program of a format, with the functions that it may call.
+func (m *mapper) compile(name string) (err error) {
+	m.code, err = compileProgram(name, []gojq.CompilerOption{
+		gojq.WithFunction("get", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) {
+			cell, _ := row.get(textOf(args[0]))
+			return maybeText(cell), nil
+		})),
+		gojq.WithFunction("amount", 1, 1, m.onCell(func(row *sheetRow, cell string) (any, error) {
+			a, err := row.parseAmount(cell)
+			return stdjson.Number(a.String()), err
+		})),
+		gojq.WithFunction("fraction", 1, 1, m.onCell(fraction)),
+		gojq.WithFunction("time", 1, 1, m.onCell(func(_ *sheetRow, cell string) (any, error) { return parseTime(cell) })),
+		gojq.WithFunction("country", 1, 1, m.onRow(country)),
+		gojq.WithFunction("series", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) {
+			cells := []any{}
+			for _, cell := range row.series(textOf(args[0])) {
+				cells = append(cells, maybeText(cell))
+			}
+			return cells, nil
+		})),
+		gojq.WithFunction("fail", 2, 2, m.onRow(func(row *sheetRow, args []any) (any, error) {
+			return nil, row.reject(textOf(args[0]), textOf(args[1]))
+		})),
+		gojq.WithFunction("distinct", 0, 0, func(texts any, _ []any) any { return distinct(texts) }),
+		gojq.WithFunction("plan", 0, 0, func(any, []any) any { return m.plan }),
+		gojq.WithFunction("cell", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) { return m.columns[numberOf(args[0])].read(row) })),
+		gojq.WithFunction("columns", 0, 0, m.onRow(func(row *sheetRow, _ []any) (any, error) { return row.columns(), nil })),
+		gojq.WithFunction("currency", 0, 0, func(any, []any) any { return m.source.Currency }),
+		gojq.WithFunction("lower", 0, 0, func(text any, _ []any) any { return strings.ToLower(textOf(text)) }),
+		gojq.WithFunction("id", 1, 1, func(_ any, args []any) any {
+			return value.DeriveID(namespace, textOf(args[0])).String()
+		}),
+		gojq.WithFunction("part", 2, 2, func(_ any, args []any) any {
+			return value.DeriveID(value.MustID(textOf(args[0])), textOf(args[1])).String()
+		}),
+		gojq.WithFunction("calculate", 3, 3, func(_ any, args []any) any { return calculate(args[0], textOf(args[1]), args[2]) }),
+	})
+	return err
+}
+
+// onRow makes a function of a row, which comes as its number.
+func (m *mapper) onRow(read func(row *sheetRow, args []any) (any, error)) func(any, []any) any {
+	return func(number any, args []any) any {
+		n, ok := number.(int)
+		if !ok {
+			return fmt.Errorf("%v is not a row", number)
+		}
+		v, err := read(m.rows[n], args)
+		if bad := (*Rejection)(nil); errors.As(err, &bad) {
+			return &refusal{n, bad.Field, bad.Message}
+		}
+		if err != nil {
+			return err
+		}
+		return v
+	}
+}
+
+// onCell makes a function of the first cell of columns that is not empty; without one it gives null.
+func (m *mapper) onCell(read func(row *sheetRow, cell string) (any, error)) func(any, []any) any {
+	return m.onRow(func(row *sheetRow, args []any) (any, error) {
+		cell, at := row.get(textOf(args[0]))
+		if cell == "" {
+			return nil, nil
+		}
+		v, err := read(row, cell)
+		if err != nil {
+			return nil, rejectField(row.place, row.header[at], "%s", err)
+		}
+		return v, nil
+	})
+}
+
+// run maps the rows of one record.
+func (m *mapper) run(rows []*sheetRow) error {
+	m.rows = rows
+	numbers := make([]any, len(rows))
+	for i := range rows {
+		numbers[i] = i
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return m.evaluate(numbers)
+}
+
+// emitted emits the rejection of a program's input.
+func (m *mapper) emitted(err error) error {
+	if err == nil || ends(err) {
+		return err
+	}
+	return m.emit(Record{}, err)
+}
+
+// evaluate emits what the program makes of its input.
+func (m *mapper) evaluate(input []any) error {
+	outputs := m.code.Run(input)
+	for {
+		output, more := outputs.Next()
+		if !more {
+			return nil
+		}
+		var refused *refusal
+		switch output := output.(type) {
+		case error:
+			if !errors.As(output, &refused) {
+				return fmt.Errorf("read %s: %s", m.rows[0].place.File, strings.TrimPrefix(output.Error(), "error: "))
+			}
+			return rejectField(m.rows[refused.row].place, refused.field, "%s", refused.message)
+		case map[string]any:
+			if err := m.output(output); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// output emits a record and its categories, or the rejection of a row.
+func (m *mapper) output(output map[string]any) error {
+	if bad, ok := output["rejected"].(map[string]any); ok {
+		place := m.rows[numberOf(bad["row"])].place
+		return m.emit(Record{}, rejectField(place, textOf(bad["field"]), "%s", bad["message"]))
+	}
+	place, kind := m.rows[numberOf(output["row"])].place, cmp.Or(commerce.Kind(textOf(output["kind"])), m.kind)
+	to := put(kind, place, nil)
+	if err := to.setEnvelope(output); err != nil {
+		return err
+	}
+	record := output["record"]
+	if !withoutNulls(record) {
+		return m.emit(Record{}, rejectField(place, "", "a list has an empty entry before another"))
+	}
+	paths, _ := output["categories"].([]any)
+	for _, path := range paths {
+		if err := m.source.emitCategory(textOf(path), place, m.emit); err != nil {
+			return err
+		}
+	}
+	body, err := gojq.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("encode a record of %s: %w", place, err)
+	}
+	to.Body = body
+	return m.emit(to, nil)
+}
+
+// withoutNulls leaves out the members that are null, so that the service derives them or takes their default. ok is false
+// when an entry of a list is null.
+func withoutNulls(v any) (ok bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, member any) bool { return member == nil })
+		for _, member := range v {
+			if !withoutNulls(member) {
+				return false
+			}
+		}
+	case []any:
+		return !slices.ContainsFunc(v, func(entry any) bool { return entry == nil || !withoutNulls(entry) })
+	}
+	return true
+}
+
+// distinct keeps the first of equal texts, and drops null.
+func distinct(list any) []any {
+	texts, _ := list.([]any)
+	seen, kept := map[any]bool{nil: true}, []any{}
+	for _, text := range texts {
+		if !seen[text] {
+			seen[text] = true
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
+
+// textOf and numberOf give what a program's value is, as the functions and outputs of the formats have it.
+func textOf(v any) string {
+	text, _ := v.(string)
+	return text
+}
+
+func numberOf(v any) int {
+	n, _ := v.(int)
+	return n
+}
+
+// maybeText is nil for an empty text.
+func maybeText(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// calculate computes with amounts; without one of them the result is null.
+func calculate(a any, operator string, b any) any {
+	if a == nil || b == nil {
+		return nil
+	}
+	x, errX := value.ParseAmount(fmt.Sprint(a))
+	y, errY := value.ParseAmount(fmt.Sprint(b))
+	if err := errors.Join(errX, errY); err != nil {
+		return err
+	}
+	result, ok := value.Amount(0), false
+	switch operator {
+	case "+":
+		result, ok = x.Add(y)
+	case "-":
+		result, ok = x.Add(-y)
+	case "*":
+		result, ok = x.MulDiv(y, value.AmountScale)
+	}
+	if !ok {
+		return fmt.Errorf("%s %s %s is out of range", x, operator, y)
+	}
+	return stdjson.Number(result.String())
+}
+
+// fraction reads a column that Northwind declares as a binary float of four
+// bytes, so that a dump may say 0.15000001 or 0.15000000596046448 for 0.15. It
+// is the shortest decimal that is the same float.
+func fraction(_ *sheetRow, cell string) (any, error) {
+	if f, err := strconv.ParseFloat(cell, 32); err == nil {
+		cell = strconv.FormatFloat(f, 'f', -1, 32)
+	}
+	a, err := value.ParseAmount(cell)
+	if err != nil || a < 0 || a > value.AmountScale {
+		return nil, errors.New("must be a fraction between 0 and 1 with at most 4 decimals")
+	}
+	return stdjson.Number(a.String()), nil
+}
+
+// parseTime reads 2026-05-01 09:58:12 +0200 as Shopify writes it, 1996-07-04
+// 00:00:00.000 as Northwind does, in UTC, or a time of JSON.
+func parseTime(cell string) (any, error) {
+	for _, form := range []string{"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05.000"} {
+		if at, err := time.Parse(form, cell); err == nil {
+			return value.TimeOf(at).String(), nil
+		}
+	}
+	if at, err := value.ParseTime(cell); err == nil {
+		return at.String(), nil
+	}
+	return nil, errors.New("must be a time such as 2026-05-01 09:58:12 +0200 or 1996-07-04 00:00:00.000")
+}
+
+func country(row *sheetRow, args []any) (any, error) {
+	cell, at := row.get(textOf(args[0]))
+	if len(cell) == len("DE") {
+		return cell, nil
+	}
+	if cell != "" {
+		row.warn(row.place, fmt.Sprintf("%s: %q is not a country code such as DE, and left out", row.header[at], cell))
+	}
+	return nil, nil
+}
