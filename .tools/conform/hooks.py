@@ -105,9 +105,10 @@ def before_call(context, case, **kwargs):
 
 def plain(v):
     """Writes a number or a time as the service takes it: 5 for 5.0, which is an
-    integer to JSON Schema, and no more than three decimals of a second."""
-    if isinstance(v, float) and v.is_integer():
-        return int(v)
+    integer to JSON Schema, no more than four decimals of an amount, and no more
+    than three of a second."""
+    if isinstance(v, float):
+        return int(v) if v.is_integer() else f"{v:.4f}"
     return re.sub(r"(T\d\d:\d\d:\d\d\.\d{3})\d+", r"\1", v, flags=re.IGNORECASE) if isinstance(v, str) else v
 
 
@@ -127,8 +128,8 @@ def filter_failure(context, failure, case, response):
 
 
 def is_span(detail):
-    """A span of time that ends before it starts."""
-    return detail["field"].endswith("From") and detail["code"] == "out_of_range"
+    """A span of times or amounts that ends before it starts."""
+    return re.match(r"\w+From$|min[A-Z]", detail["field"]) and detail["code"] == "out_of_range"
 
 
 def is_text(detail):

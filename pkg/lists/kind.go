@@ -126,6 +126,7 @@ type span struct {
 	low, high   string // what the descriptions of the parameters say of the ends
 	above       string // says that the lower end lies beyond the upper one
 	typ, format string // of the parameters
+	bound       *int64 // the largest magnitude that the parameters document, in whole units; nil for times
 	parse       func(text string) (int64, error)
 	index       func(col columnar.Col, low, high int64) columnar.Filter
 }
@@ -138,7 +139,8 @@ var spans = map[Kind]*span{
 			name := strings.ToUpper(f.Name[:1]) + f.Name[1:]
 			return "min" + name, "max" + name
 		},
-		low: " At least this amount.", high: " At most this amount.", above: "more than", typ: "number",
+		low: " At least this amount.", high: " At most this amount.", above: "more than",
+		typ: "number", bound: bound(int64(value.MaxAmount / value.AmountScale)),
 		parse: func(text string) (int64, error) {
 			amount, err := value.ParseAmount(text)
 			return int64(amount), err
@@ -162,6 +164,9 @@ func times(index func(col columnar.Col, from, to int64) columnar.Filter) *span {
 
 func (s *span) params(f *Filter, p Param) []Param {
 	p.Type, p.Format = s.typ, s.format
+	if s.bound != nil {
+		p.Min, p.Max = bound(-*s.bound), s.bound
+	}
 	low, high := p, p
 	low.Name, high.Name = s.names(f)
 	low.Description += s.low

@@ -42,7 +42,7 @@ type Param struct {
 	Most        int  // of several values; 0: any number
 	Required    bool
 	Default     string
-	Min, Max    *int64 // of an integer, or of a string's length
+	Min, Max    *int64 // of a number, or of a string's length
 }
 
 // Params documents the list's parameters: pages, order, search, then the
