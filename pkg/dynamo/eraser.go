@@ -44,12 +44,8 @@ type OwnedItem struct {
 	from *Eraser
 }
 
-// ItemRef names an item that was read, and its revision if it is a record.
-type ItemRef struct {
-	key    key
-	record bool
-	rev    types.AttributeValue
-}
+// ItemRef names an item that was read.
+type ItemRef struct{ key key }
 
 // EachItem passes every item of the organization to each, one at a time, in any
 // order. It reads the table once, strongly consistent: a read unit for each 4 KB
@@ -116,9 +112,7 @@ func (t *Eraser) EachRequestDay(ctx context.Context, application value.ID, each 
 }
 
 // Ref names the item.
-func (i *OwnedItem) Ref() ItemRef {
-	return ItemRef{keyOf(i.it), i.Type == typeRecord, i.it[attrRevision]}
-}
+func (i *OwnedItem) Ref() ItemRef { return ItemRef{keyOf(i.it)} }
 
 // Record decodes a record; nil for another item.
 func (i *OwnedItem) Record() (*commerce.Stored, error) {
@@ -207,31 +201,18 @@ func (i *OwnedItem) Texts() []string {
 	return texts
 }
 
-// Remove deletes items in batches; absent items are ignored. With asRead
-// it deletes records one by one, and one that has changed since it was read
-// stays and is not counted.
-func (t *Eraser) Remove(ctx context.Context, refs []ItemRef, asRead bool) (removed int, err error) {
-	var batch []types.WriteRequest
-	for _, r := range refs {
-		if !asRead || !r.record {
-			batch = append(batch, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: r.key.item()}})
-			continue
+// Remove deletes items in batches; absent items are ignored.
+func (t *Eraser) Remove(ctx context.Context, refs []ItemRef) error {
+	for some := range slices.Chunk(refs, maxBatchPut) {
+		batch := make([]types.WriteRequest, len(some))
+		for i, r := range some {
+			batch[i].DeleteRequest = &types.DeleteRequest{Key: r.key.item()}
 		}
-		_, done, err := t.removeItem(ctx, "erase a record", t.remove(r.key, "attribute_not_exists(PK) OR rev = :rev", item{":rev": r.rev}))
-		if err != nil {
-			return removed, err
-		}
-		if done {
-			removed++
+		if err := t.removeBatch(ctx, batch); err != nil {
+			return err
 		}
 	}
-	for some := range slices.Chunk(batch, maxBatchPut) {
-		if err := t.removeBatch(ctx, some); err != nil {
-			return removed, err
-		}
-		removed += len(some)
-	}
-	return removed, nil
+	return nil
 }
 
 func (t *Eraser) removeBatch(ctx context.Context, batch []types.WriteRequest) error {
@@ -247,14 +228,4 @@ func (t *Eraser) removeBatch(ctx context.Context, batch []types.WriteRequest) er
 			return wrap("erase items", err)
 		}
 	}
-}
-
-// RemoveTail deletes entries of a list's tail.
-func (t *Eraser) RemoveTail(ctx context.Context, org value.ID, list string, sequences []uint64) error {
-	refs := make([]ItemRef, len(sequences))
-	for i, sequence := range sequences {
-		refs[i] = ItemRef{key: tailKey(org, list, sequence)}
-	}
-	_, err := t.Remove(ctx, refs, false)
-	return err
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -17,11 +16,11 @@ import (
 // resumes. With an empty path nothing is kept.
 type Checkpoint string
 
-// Fingerprint identifies a command by all that its result depends on, so that
-// no other command resumes from its checkpoint.
-func Fingerprint(parts ...any) string {
+// CheckpointOf is where a command keeps its position, by all that its result
+// depends on, so that no other command resumes from there.
+func CheckpointOf(dataDir, command string, parts ...any) Checkpoint {
 	sum := sha256.Sum256(fmt.Appendln(nil, parts...))
-	return hex.EncodeToString(sum[:])
+	return Checkpoint(filepath.Join(dataDir, command+"-"+hex.EncodeToString(sum[:])+".json"))
 }
 
 // Load reads the file into state, which it leaves alone when there is none.
@@ -74,50 +73,3 @@ func (c Checkpoint) Remove() error {
 	}
 	return nil
 }
-
-// Position is how far a command has come that an interrupted run of the same
-// command resumes from. The zero value keeps nothing.
-type Position[T any] struct {
-	State T
-
-	file    Checkpoint
-	command commandRun
-}
-
-type commandRun struct {
-	Fingerprint string    `json:"fingerprint"`
-	Started     time.Time `json:"started"`
-}
-
-type storedPosition[T any] struct {
-	commandRun `json:",embed"`
-	State      T `json:"state"`
-}
-
-// OpenPosition reads the position of an interrupted run of the same command that
-// began after oldest. Otherwise it returns a new one with the state.
-func OpenPosition[T any](file Checkpoint, fingerprint string, now, oldest time.Time, state T) (*Position[T], error) {
-	p := &Position[T]{State: state, file: file, command: commandRun{fingerprint, now}}
-	var stored storedPosition[T]
-	if err := file.Load(&stored); err != nil {
-		return nil, err
-	}
-	if stored.Fingerprint == fingerprint && stored.Started.After(oldest) {
-		p.State, p.command = stored.State, stored.commandRun
-	}
-	return p, nil
-}
-
-// PositionFile is where a command keeps its position unless it is given a file.
-func PositionFile(dataDir, command, fingerprint string) Checkpoint {
-	return Checkpoint(filepath.Join(dataDir, command+"-"+fingerprint[:16]+".json"))
-}
-
-// Kept reports whether a later run finds the position.
-func (p *Position[T]) Kept() bool { return p.file != "" }
-
-// Save writes the state.
-func (p *Position[T]) Save() error { return p.file.Save(storedPosition[T]{p.command, p.State}) }
-
-// Remove removes the file once the command is done.
-func (p *Position[T]) Remove() error { return p.file.Remove() }

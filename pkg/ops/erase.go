@@ -3,14 +3,17 @@ package ops
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
@@ -26,154 +29,192 @@ const (
 	maxErasePasses = 5
 	// eraseBatch is how many items are deleted together.
 	eraseBatch = 250
-	// maxLeft bounds the lines that tell what is left.
+	// maxLeft bounds the records that are told to be left.
 	maxLeft = 20
 )
 
 // Erasure erases an organization or one customer of it from the table and from
-// the queues that nothing takes from. To repeat it is safe: after a kill it goes
-// on with what the checkpoint knows.
+// the queues that nothing takes from. A customer's records become tombstones, as
+// any delete makes, and its lists are built anew. The records go last, because
+// they tell what else is the customer's: a run that was killed is repeated.
 type Erasure struct {
 	Table        *dynamo.Table
 	Lists        *index.Lists
 	Compactor    *compactor.Compactor
+	Client       *sqs.Client
+	Queues       []*QueueStatus
 	Organization value.ID
 	Customer     value.ID // zero erases the whole organization
-	Checkpoint   Checkpoint
+	Clock        func() time.Time
 	Pause        func(context.Context, time.Duration) error
-	Progress     func(erased int)
 
 	eraser *dynamo.Eraser
-	erased int
 	known  erasedIDs
+}
+
+// Erased is what an erasure has found or erased.
+type Erased struct {
+	Items    EraseCounts
+	Messages map[string]int // by queue
+	Left     []string       // what is left, a line each
 }
 
 // EraseCounts counts items by what the chart of the table calls them.
 type EraseCounts map[string]int
 
-func (c EraseCounts) add(i *dynamo.OwnedItem) {
+// add counts an item, and returns its name in the chart.
+func (c EraseCounts) add(i *dynamo.OwnedItem) string {
+	name := "other"
 	for _, f := range chart.Forms() {
 		if f.Type == i.Type {
-			c[f.Item]++
-			return
+			name = f.Item
+			break
 		}
 	}
-	c["other"]++
+	c[name]++
+	return name
 }
 
 type idSet = map[value.ID]bool
 
 // erasedIDs identify what is to be erased, as far as items told it.
 type erasedIDs struct {
-	Objects      idSet `json:"objects"` // records of the personal kinds, deleted ones included
-	Events       idSet `json:"events"`
-	Deliveries   idSet `json:"deliveries"`
-	Applications idSet `json:"applications"` // of an organization
+	Objects      idSet // live records of the personal kinds
+	Events       idSet
+	Deliveries   idSet
+	Applications idSet // of an organization
 }
 
 // personal are the kinds of records that a customer may own.
 var personal = []commerce.Kind{commerce.KindCustomer, commerce.KindOrder, commerce.KindInvoice}
 
-// Open reads what an interrupted run has learnt.
-func (e *Erasure) Open() error {
-	e.eraser = dynamo.NewEraser(e.Table)
-	e.known = erasedIDs{Objects: idSet{}, Events: idSet{}, Deliveries: idSet{}, Applications: idSet{}}
-	if !e.all() {
-		e.known.Objects[e.Customer] = true
-	}
-	return e.Checkpoint.Load(&e.known)
-}
-
 // all reports whether the whole organization is erased.
 func (e *Erasure) all() bool { return e.Customer.IsZero() }
 
-// Find counts what Erase would delete.
-func (e *Erasure) Find(ctx context.Context) (EraseCounts, error) {
-	counts := EraseCounts{}
-	_, err := e.pass(ctx, counts, false)
-	return counts, err
+// Find counts what Erase would erase.
+func (e *Erasure) Find(ctx context.Context) (*Erased, error) {
+	if err := e.learn(ctx); err != nil {
+		return nil, err
+	}
+	found, err := &Erased{Items: EraseCounts{}}, error(nil)
+	if found.Messages, _, err = e.eraseMessages(ctx, false); err != nil {
+		return nil, err
+	}
+	return found, e.each(ctx, func(i *dynamo.OwnedItem) error {
+		selected, err := e.selects(i)
+		if selected {
+			found.Items.add(i)
+		}
+		return err
+	})
 }
 
-// Erase deletes, and returns the counts of what it deleted. It looks again until
-// it finds nothing.
-func (e *Erasure) Erase(ctx context.Context) (EraseCounts, error) {
-	counts := EraseCounts{}
+// Erase erases until it finds nothing, and looks for what is left.
+func (e *Erasure) Erase(ctx context.Context) (*Erased, error) {
+	if err := e.learn(ctx); err != nil {
+		return nil, err
+	}
+	done, err := &Erased{Items: EraseCounts{}}, error(nil)
+	if done.Messages, _, err = e.eraseMessages(ctx, true); err != nil {
+		return nil, err
+	}
 	for range maxErasePasses {
-		n, err := e.pass(ctx, counts, true)
+		n, err := e.pass(ctx, done.Items)
 		if err != nil {
-			return counts, err
+			return nil, err
 		}
 		if n == 0 {
 			break
 		}
+		if err := e.learn(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if e.all() {
-		return counts, nil
+	if !e.all() {
+		err = e.rebuildLists(ctx)
 	}
-	return counts, e.eraseIndex(ctx)
+	if err == nil {
+		done.Left, err = e.left(ctx)
+	}
+	return done, err
 }
 
-// pass goes through the table once, counts what belongs to the erasure, deletes
-// it on demand, and returns how many items that were.
-func (e *Erasure) pass(ctx context.Context, counts EraseCounts, erase bool) (n int, err error) {
-	if err := e.learn(ctx); err != nil {
-		return 0, err
-	}
-	var refs []dynamo.ItemRef
-	take := func(i *dynamo.OwnedItem) error {
+// pass goes through the table once, erases what belongs to the erasure, and
+// returns how many items that were.
+func (e *Erasure) pass(ctx context.Context, counts EraseCounts) (n int, err error) {
+	var batch, payloads []dynamo.ItemRef
+	var records []*commerce.Stored
+	err = e.each(ctx, func(i *dynamo.OwnedItem) error {
 		selected, err := e.selects(i)
 		if err != nil || !selected {
 			return err
 		}
-		counts.add(i)
 		n++
-		refs = append(refs, i.Ref())
-		if !erase || !e.all() || len(refs) < eraseBatch {
+		switch name := counts.add(i); {
+		case name == "record" && !e.all():
+			s, err := i.Record()
+			records = append(records, s)
+			return err
+		case name == "payload" && !e.all(): // which tell the deliveries
+			payloads = append(payloads, i.Ref())
 			return nil
 		}
-		batch := refs
-		refs = nil
-		return e.remove(ctx, batch)
+		if batch = append(batch, i.Ref()); len(batch) < eraseBatch {
+			return nil
+		}
+		full := batch
+		batch = nil
+		return e.eraser.Remove(ctx, full)
+	})
+	if err == nil {
+		err = e.eraser.Remove(ctx, append(batch, payloads...))
 	}
-	if err := e.each(ctx, take); err != nil || !erase {
-		return n, err
+	for _, s := range records {
+		if err == nil {
+			err = e.bury(ctx, s)
+		}
 	}
-	if err := e.Checkpoint.Save(e.known); err != nil {
-		return n, err
-	}
-	return n, e.remove(ctx, refs)
+	return n, err
 }
 
-// each passes every item of the organization on, and of its applications those
+// bury puts a tombstone in a record's place. A record that has changed since it
+// was read is left to the next pass: it may be another customer's.
+func (e *Erasure) bury(ctx context.Context, s *commerce.Stored) error {
+	next, err := commerce.Apply(s, commerce.Change{
+		OrganizationID: e.Organization, Kind: s.Kind, Op: commerce.OpDelete, Record: []byte(`{"id":"` + s.ID.String() + `"}`), Silent: true,
+	}, value.TimeOf(e.Clock()))
+	if err == nil {
+		err = e.Table.PutRecord(ctx, s, next)
+	}
+	if errors.Is(err, fault.ErrChanged) {
+		return nil
+	}
+	return err
+}
+
+// each passes every item of the organization on, after those of its applications
 // that count requests.
 func (e *Erasure) each(ctx context.Context, do func(*dynamo.OwnedItem) error) error {
-	if err := e.eraser.EachItem(ctx, e.Organization, do); err != nil {
-		return err
-	}
 	for _, application := range slices.SortedFunc(maps.Keys(e.known.Applications), value.ID.Compare) {
 		if err := e.eraser.EachRequestDay(ctx, application, do); err != nil {
 			return err
 		}
 	}
-	return nil
+	return e.eraser.EachItem(ctx, e.Organization, do)
 }
 
-func (e *Erasure) remove(ctx context.Context, refs []dynamo.ItemRef) error {
-	n, err := e.eraser.Remove(ctx, refs, !e.all()) // an order may have got another customer
-	e.erased += n
-	e.Progress(e.erased)
-	return err
-}
-
-// learn reads the identifiers that tell what belongs to the erasure, and keeps
-// them before anything is deleted that told them.
+// learn reads the identifiers that tell what belongs to the erasure.
 func (e *Erasure) learn(ctx context.Context) error {
-	told := idSet{} // objects of events that name the customer
-	err := e.eraser.EachItem(ctx, e.Organization, func(i *dynamo.OwnedItem) error {
+	if e.eraser == nil {
+		e.eraser = dynamo.NewEraser(e.Table)
+		e.known = erasedIDs{Objects: idSet{}, Events: idSet{}, Deliveries: idSet{}, Applications: idSet{}}
+	}
+	return e.eraser.EachItem(ctx, e.Organization, func(i *dynamo.OwnedItem) error {
 		if e.all() {
 			i.Applications(e.known.Applications)
 			return nil
 		}
+		e.known.Objects[e.Customer] = true
 		s, err := i.Record()
 		if err != nil {
 			return err
@@ -181,45 +222,9 @@ func (e *Erasure) learn(ctx context.Context) error {
 		if s != nil && e.owns(s) {
 			e.known.Objects[s.ID] = true
 		}
-		event, p, err := e.payload(i)
-		if p != nil && p.names(e.Customer) {
-			e.known.Events[event] = true
-			if p.of(e.Customer) {
-				told[p.Data.Object.ID] = true
-			}
-		}
+		_, err = e.learnEvent(i)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	if err := e.learnDeleted(ctx, told); err != nil {
-		return err
-	}
-	return e.Checkpoint.Save(e.known)
-}
-
-// learnDeleted adds the objects of the customer's events that are records no
-// more: a tombstone does not name the customer. One that lives on belongs to
-// somebody else now.
-func (e *Erasure) learnDeleted(ctx context.Context, told idSet) error {
-	for id := range told {
-		var refs []dynamo.RecordRef
-		for _, kind := range personal {
-			refs = append(refs, dynamo.RecordRef{OrganizationID: e.Organization, Kind: kind, ID: id})
-		}
-		lives := false
-		for _, f := range e.Table.ReadRecords(ctx, refs) {
-			if f.Err != nil {
-				return f.Err
-			}
-			lives = lives || f.Stored != nil && !f.Stored.Deleted
-		}
-		if !lives {
-			e.known.Objects[id] = true
-		}
-	}
-	return nil
 }
 
 // owns reports whether a live record is the customer, or an order or invoice
@@ -242,12 +247,9 @@ type eventPayload struct {
 	Type string `json:"type"`
 	Data struct {
 		Object struct {
-			ID         value.ID `json:"id"`
-			CustomerID value.ID `json:"customerId"`
+			ID value.ID `json:"id"`
 		} `json:"object"`
 	} `json:"data"`
-
-	body []byte
 }
 
 // isPersonal reports whether the object can be of a kind that a customer owns.
@@ -255,22 +257,20 @@ func isPersonal(eventType string) bool {
 	return !strings.HasPrefix(eventType, string(commerce.KindProduct)+".") && !strings.HasPrefix(eventType, string(commerce.KindCategory)+".")
 }
 
-func (p *eventPayload) of(customer value.ID) bool {
-	return isPersonal(p.Type) && (p.Data.Object.ID == customer || p.Data.Object.CustomerID == customer)
-}
-
-func (p *eventPayload) names(id value.ID) bool { return bytes.Contains(p.body, []byte(id.String())) }
-
-// payload decodes a payload; nil for another item.
-func (e *Erasure) payload(i *dynamo.OwnedItem) (event value.ID, p *eventPayload, err error) {
+// learnEvent keeps the event of a payload that names the customer or is of one of
+// its records, and reports whether the item is such a payload.
+func (e *Erasure) learnEvent(i *dynamo.OwnedItem) (bool, error) {
 	event, body, err := i.Payload()
 	if err != nil || body == nil {
-		return event, nil, err
+		return false, err
 	}
-	p = &eventPayload{body: body}
-	// An object of another shape, such as an endpoint, tells nothing.
-	_ = json.Unmarshal(body, p)
-	return event, p, nil
+	var p eventPayload
+	_ = json.Unmarshal(body, &p) // an object of another shape, such as an endpoint, tells nothing
+	if !bytes.Contains(body, []byte(e.Customer.String())) && !(isPersonal(p.Type) && e.known.Objects[p.Data.Object.ID]) {
+		return false, nil
+	}
+	e.known.Events[event] = true
+	return true, nil
 }
 
 // selects reports whether an item belongs to the erasure.
@@ -282,18 +282,13 @@ func (e *Erasure) selects(i *dynamo.OwnedItem) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return e.owns(s) || s.Deleted && slices.Contains(personal, s.Kind) && e.known.Objects[s.ID], nil
+		return e.owns(s), nil
 	}
 	if r, err := i.Receipt(); r != nil || err != nil {
 		return err == nil && (names(i, e.Customer) || e.refused(r.Receipt.Refusals)), err
 	}
-	event, p, err := e.payload(i)
-	if err != nil {
-		return false, err
-	}
-	if p != nil && (p.names(e.Customer) || isPersonal(p.Type) && e.known.Objects[p.Data.Object.ID]) {
-		e.known.Events[event] = true
-		return true, nil
+	if learnt, err := e.learnEvent(i); learnt || err != nil {
+		return learnt, err
 	}
 	d, err := i.Delivery()
 	if err != nil || d == nil {
@@ -316,18 +311,21 @@ func names(i *dynamo.OwnedItem, id value.ID) bool {
 	return slices.ContainsFunc(i.Texts(), func(text string) bool { return strings.Contains(text, id.String()) })
 }
 
-// Left looks once more, and says what is left, a line each, at most 20: items
-// that belong to the erasure or name the customer, and what the index still has.
-func (e *Erasure) Left(ctx context.Context) ([]string, error) {
-	left := EraseCounts{}
-	var lines []string
+// left looks once more, and says what is left: messages, items that belong to the
+// erasure or name the customer, and what the index still has.
+func (e *Erasure) left(ctx context.Context) (lines []string, err error) {
+	found, mixed, err := e.eraseMessages(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	items := EraseCounts{}
 	look := func(i *dynamo.OwnedItem) error {
 		selected, err := e.selects(i)
 		if err != nil {
 			return err
 		}
 		if selected {
-			left.add(i)
+			items.add(i)
 			return nil
 		}
 		if e.all() || !names(i, e.Customer) {
@@ -336,8 +334,8 @@ func (e *Erasure) Left(ctx context.Context) ([]string, error) {
 		s, err := i.Record()
 		switch {
 		case s == nil:
-			left.add(i)
-		case len(lines) < maxLeft:
+			items.add(i)
+		case !s.Deleted && len(lines) < maxLeft:
 			lines = append(lines, fmt.Sprintf("%s %s names the customer, but not as its customerId", s.Kind, s.ID))
 		}
 		return err
@@ -345,12 +343,22 @@ func (e *Erasure) Left(ctx context.Context) ([]string, error) {
 	if err := e.each(ctx, look); err != nil {
 		return nil, err
 	}
-	for _, what := range slices.Sorted(maps.Keys(left)) {
-		lines = append(lines, fmt.Sprintf("%s: %d", what, left[what]))
-	}
+	lines = append(lines, countLines(mixed, "messages in %s with records of others too, which have to be redriven first: %d")...)
+	lines = append(lines, countLines(found, "messages in %s: %d")...)
+	lines = append(lines, countLines(items, "%s: %d")...)
 	if e.all() {
 		return lines, nil
 	}
-	indexed, err := e.leftInIndex(ctx)
-	return append(lines, indexed...), err
+	chunks, err := e.unnamedChunks(ctx)
+	if len(chunks) > 0 {
+		lines = append(lines, fmt.Sprintf("chunks of the index that nothing names: %d", len(chunks)))
+	}
+	return lines, err
+}
+
+func countLines(counts map[string]int, format string) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		lines = append(lines, fmt.Sprintf(format, name, counts[name]))
+	}
+	return lines
 }

@@ -7,22 +7,21 @@ import (
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/queue"
 )
 
-// EraseMessages counts the messages of dead letter queues and the park that belong
+// eraseMessages counts the messages of dead letter queues and the park that belong
 // to the erasure, by queue, and deletes them on demand. Messages of many records of
 // which only some name the customer stay, and are counted apart.
-func (e *Erasure) EraseMessages(ctx context.Context, client *sqs.Client, queues []*QueueStatus, erase bool) (found, mixed map[string]int, err error) {
+func (e *Erasure) eraseMessages(ctx context.Context, erase bool) (found, mixed map[string]int, err error) {
 	found, mixed = map[string]int{}, map[string]int{}
-	for _, q := range queues {
+	for _, q := range e.Queues {
 		if q.purpose == work {
 			continue
 		}
-		ours, many, err := e.eraseMessages(ctx, NewQueueScan(client, q.url, 0), erase)
+		ours, many, err := e.eraseMessagesOf(ctx, NewQueueScan(e.Client, q.url, 0), erase)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -36,7 +35,7 @@ func (e *Erasure) EraseMessages(ctx context.Context, client *sqs.Client, queues 
 	return found, mixed, nil
 }
 
-func (e *Erasure) eraseMessages(ctx context.Context, scan *QueueScan, erase bool) (ours, mixed int, err error) {
+func (e *Erasure) eraseMessagesOf(ctx context.Context, scan *QueueScan, erase bool) (ours, mixed int, err error) {
 	var mu sync.Mutex
 	err = scan.Run(ctx, scanWorkers, func(_ context.Context, batch []Message) (done []Message, err error) {
 		mu.Lock()

@@ -8,35 +8,26 @@ import (
 	"time"
 )
 
-// maxGroups bounds GroupCounts, because groups come from what others wrote.
-const maxGroups = 1000
-
 // GroupCounts counts messages by group. It is safe for concurrent use.
 type GroupCounts[G comparable] struct {
-	Messages int // in all groups
-
-	rest   G // counts what comes after maxGroups other groups
 	mu     sync.Mutex
 	groups map[G]*GroupCount[G]
 }
 
 // GroupCount is the count of one group.
 type GroupCount[G any] struct {
-	Group    G         `json:",embed"`
-	Messages int       `json:"messages"`
-	Oldest   time.Time `json:"oldest"` // when the first of them was sent
+	Group    G
+	Messages int
+	Oldest   time.Time // when the first of them was sent
 }
 
-func newGroupCounts[G comparable](rest G) *GroupCounts[G] {
-	return &GroupCounts[G]{rest: rest, groups: map[G]*GroupCount[G]{}}
+func newGroupCounts[G comparable]() *GroupCounts[G] {
+	return &GroupCounts[G]{groups: map[G]*GroupCount[G]{}}
 }
 
 func (c *GroupCounts[G]) add(group G, sentAt time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.groups[group] == nil && len(c.groups) >= maxGroups {
-		group = c.rest
-	}
 	if c.groups[group] == nil {
 		c.groups[group] = &GroupCount[G]{Group: group, Oldest: sentAt}
 	}
@@ -45,7 +36,6 @@ func (c *GroupCounts[G]) add(group G, sentAt time.Time) {
 	if sentAt.Before(g.Oldest) {
 		g.Oldest = sentAt
 	}
-	c.Messages++
 }
 
 // Sorted returns the largest groups first, equally large ones as compare says.

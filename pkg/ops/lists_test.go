@@ -126,55 +126,6 @@ func TestADamagedIndexIsToldAndMended(t *testing.T) {
 	}
 }
 
-func TestReindexGoesOnWhereItWasInterrupted(t *testing.T) {
-	t.Parallel()
-	const fingerprint = "0123456789abcdef"
-	for name, c := range map[string]struct {
-		fingerprint string // of the interrupted run
-		age         time.Duration
-		resumed     bool
-	}{
-		"the same command": {fingerprint, time.Hour, true},
-		"a day later":      {fingerprint, 25 * time.Hour, false},
-		"another command":  {"fedcba9876543210", time.Hour, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			first := newState(t)
-			second := first.neighbour(t)
-			dir, states := t.TempDir(), []state{first, second}
-			slices.SortFunc(states, func(a, b state) int { return a.Org.Compare(b.Org) })
-			interrupted, err := ops.OpenReindexPosition(dir, c.fingerprint, time.Now().Add(-c.age))
-			if err == nil {
-				err = errors.Join(interrupted.Save(states[0].Org, "products"), interrupted.Save(states[1].Org, "orders"))
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			position, err := ops.OpenReindexPosition(dir, fingerprint, time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if org, resumed := position.Resumed(); resumed != c.resumed || resumed && org != states[1].Org {
-				t.Errorf("resumed %t, at %s", resumed, org)
-			}
-			for i, s := range states {
-				err := ops.Reindex(t.Context(), s.Table, s.compactor(), s.Org, s.lists().All(), position, func() {})
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := 7
-				if c.resumed {
-					want = []int{0, 6}[i]
-				}
-				if got := s.indexed(t); len(got) != want || c.resumed && slices.Contains(got, "orders") {
-					t.Errorf("of organization %d made %v, want %d lists", i+1, got, want)
-				}
-			}
-		})
-	}
-}
-
 func TestInterruptedRebuildGoesOnAtTheNextJob(t *testing.T) {
 	t.Parallel()
 	s := newState(t)

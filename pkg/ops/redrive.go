@@ -26,16 +26,12 @@ type Redrive struct {
 	previous     int64 // when the queue's task before this one started
 }
 
-// StartRedrive moves all messages between queues, given by their ARNs, at a
-// rate of messages per second, 0 for as fast as SQS can. It always names the
-// destination: SQS does not know the origin of the messages that the service
-// itself put into the dead letter queue.
-func StartRedrive(ctx context.Context, client *sqs.Client, from, to string, rate int32) (*Redrive, error) {
+// StartRedrive moves all messages between queues, given by their ARNs. It always
+// names the destination: SQS does not know the origin of the messages that the
+// service itself put into the dead letter queue.
+func StartRedrive(ctx context.Context, client *sqs.Client, from, to string) (*Redrive, error) {
 	r := &Redrive{client: client, from: from}
 	in := &sqs.StartMessageMoveTaskInput{SourceArn: &from, DestinationArn: &to}
-	if rate > 0 {
-		in.MaxNumberOfMessagesPerSecond = &rate
-	}
 	last, err := r.latestTask(ctx)
 	if last != nil {
 		r.previous = last.StartedTimestamp
@@ -60,9 +56,8 @@ func (r *Redrive) latestTask(ctx context.Context) (*types.ListMessageMoveTasksRe
 }
 
 // Wait waits for the end of the task and returns how many messages it moved.
-// An interrupt cancels the task. Progress gets approximate counts; all is 0
-// while SQS does not know it.
-func (r *Redrive) Wait(ctx context.Context, progress func(moved, all int64)) (moved int64, err error) {
+// An interrupt cancels the task.
+func (r *Redrive) Wait(ctx context.Context) (moved int64, err error) {
 	for unlisted := 0; unlisted < maxTaskPolls; {
 		task, err := r.latestTask(ctx)
 		switch {
@@ -74,7 +69,6 @@ func (r *Redrive) Wait(ctx context.Context, progress func(moved, all int64)) (mo
 			unlisted++
 		default:
 			moved = task.ApproximateNumberOfMessagesMoved
-			progress(moved, aws.ToInt64(task.ApproximateNumberOfMessagesToMove))
 			switch status := aws.ToString(task.Status); status {
 			case "COMPLETED":
 				return moved, nil

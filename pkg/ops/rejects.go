@@ -105,13 +105,7 @@ func (f *RejectFilter) accepted(messages []Message) (accepted []*Reject) {
 }
 
 // RejectGroup is what CountRejects counts by.
-type RejectGroup struct {
-	Holds          string `json:"holds"`
-	OrganizationID string `json:"organizationId"`
-	Kind           string `json:"kind"`
-	Reason         string `json:"reason"`
-	Field          string `json:"field"`
-}
+type RejectGroup struct{ Holds, OrganizationID, Kind, Reason, Field string }
 
 // Compare orders groups of equal counts.
 func (g RejectGroup) Compare(other RejectGroup) int {
@@ -122,7 +116,7 @@ func (g RejectGroup) Compare(other RejectGroup) int {
 // CountRejects counts rejects by what is wrong. Positions in arrays do not
 // count.
 func CountRejects(ctx context.Context, scan *QueueScan, filter RejectFilter) (*GroupCounts[RejectGroup], error) {
-	counts := newGroupCounts(RejectGroup{Reason: "others"})
+	counts := newGroupCounts[RejectGroup]()
 	position := regexp.MustCompile(`\[\d+\]`)
 	return counts, scan.Run(ctx, scanWorkers, func(_ context.Context, batch []Message) ([]Message, error) {
 		for _, r := range filter.accepted(batch) {

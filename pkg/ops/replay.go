@@ -31,15 +31,12 @@ const (
 )
 
 // ParkedGroup is what CountParked counts by.
-type ParkedGroup struct {
-	Consumer string `json:"consumer"`
-	Reason   string `json:"reason"`
-}
+type ParkedGroup struct{ Consumer, Reason string }
 
 // CountParked counts the parked records of a consumer, "" for all, by reason.
 // IDs in a reason do not count.
 func CountParked(ctx context.Context, scan *QueueScan, only string) (*GroupCounts[ParkedGroup], error) {
-	counts := newGroupCounts(ParkedGroup{Reason: "others"})
+	counts := newGroupCounts[ParkedGroup]()
 	id := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	return counts, scan.Run(ctx, scanWorkers, func(_ context.Context, batch []Message) ([]Message, error) {
 		for _, m := range batch {

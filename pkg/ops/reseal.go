@@ -39,99 +39,80 @@ type Reseal struct {
 	Clock func() time.Time
 	// DryRun only counts: what is under an older key is left.
 	DryRun bool
-	// Position is where an interrupted run goes on.
-	Position *Position[ResealState]
 	// Unreadable is called for each item that cannot be opened, one at a time.
 	Unreadable func(item string, err error)
 
-	mu sync.Mutex // of the position, the counts and Unreadable
+	mu     sync.Mutex   // of the counts and Unreadable
+	counts ResealCounts // of the pass
 }
 
 // Run goes over the table until a pass finds nothing under an older key. Each
 // item is replaced only when it has not changed since it was read, so that it
 // may run beside the service, be killed and run twice.
-func (r *Reseal) Run(ctx context.Context) (counts ResealCounts, err error) {
+func (r *Reseal) Run(ctx context.Context) (ResealCounts, error) {
+	resealed := 0
 	for range maxResealPasses {
-		pass, err := r.pass(ctx)
-		resealed := counts.Resealed + pass.Resealed
-		counts = pass
-		counts.Resealed = resealed
-		if err != nil || r.DryRun || pass.Resealed+pass.Left == 0 {
-			return counts, err
-		}
-		r.Position.State = ResealState{}
-		if err := r.Position.Save(); err != nil {
-			return counts, err
+		err := r.pass(ctx)
+		again := r.counts.Resealed+r.counts.Left > 0
+		resealed += r.counts.Resealed
+		r.counts.Resealed = resealed
+		if err != nil || r.DryRun || !again {
+			return r.counts, err
 		}
 	}
-	return counts, nil
+	return r.counts, nil
 }
 
-// pass reads the whole table once, or what the position leaves of it.
-func (r *Reseal) pass(ctx context.Context) (ResealCounts, error) {
+// pass reads the whole table once.
+func (r *Reseal) pass(ctx context.Context) error {
+	r.counts = ResealCounts{}
 	group, ctx := errgroup.WithContext(ctx)
 	for segment := range resealSegments {
 		group.Go(func() error {
-			for !r.Position.State.Done[segment] {
-				if err := r.page(ctx, segment); err != nil {
+			for after, more := (dynamo.ScanPosition{}), true; more; more = after != (dynamo.ScanPosition{}) {
+				found, next, err := dynamo.ScanSealed(ctx, r.Table, segment, resealSegments, after)
+				if err != nil {
 					return err
 				}
+				for i := range found {
+					if err := r.item(ctx, &found[i]); err != nil {
+						return fmt.Errorf("reseal %s: %w", &found[i], err)
+					}
+				}
+				after = next
 			}
 			return nil
 		})
 	}
-	err := group.Wait()
-	return r.Position.State.Counts, err
+	return group.Wait()
 }
 
-// page seals the next items of a part of the table again.
-func (r *Reseal) page(ctx context.Context, segment int) error {
-	state := &r.Position.State
-	found, next, err := dynamo.ScanSealed(ctx, r.Table, segment, resealSegments, state.After[segment])
-	if err != nil {
+// item seals one item again, and counts what became of it.
+func (r *Reseal) item(ctx context.Context, s *dynamo.SealedItem) error {
+	changed, err := r.again(s)
+	unreadable, done := errors.Is(err, sealed.ErrUnopened), false
+	switch {
+	case unreadable:
+	case err != nil:
 		return err
-	}
-	var page ResealCounts
-	for i := range found {
-		if err := r.item(ctx, &found[i], &page); err != nil {
-			return fmt.Errorf("reseal %s: %w", &found[i], err)
+	case changed && !r.DryRun:
+		if done, err = dynamo.ReplaceSealed(ctx, r.Table, s); err != nil {
+			return err
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	state.Counts.add(page)
-	state.After[segment], state.Done[segment] = next, next == dynamo.ScanPosition{}
-	return r.Position.Save()
-}
-
-func (c *ResealCounts) add(o ResealCounts) {
-	c.Items, c.Resealed, c.Left, c.Unreadable = c.Items+o.Items, c.Resealed+o.Resealed, c.Left+o.Left, c.Unreadable+o.Unreadable
-}
-
-// item seals one item again.
-func (r *Reseal) item(ctx context.Context, s *dynamo.SealedItem, counts *ResealCounts) error {
-	counts.Items++
-	changed, err := r.again(s)
+	r.counts.Items++
 	switch {
-	case errors.Is(err, sealed.ErrUnopened):
-		counts.Unreadable++
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	case unreadable:
+		r.counts.Unreadable++
 		r.Unreadable(s.String(), err)
-		return nil
-	case err != nil || !changed:
-		return err
-	case r.DryRun:
-		counts.Left++
-		return nil
+	case done:
+		r.counts.Resealed++
+	case changed:
+		r.counts.Left++ // it was changed meanwhile: the next pass looks at it
 	}
-	done, err := dynamo.ReplaceSealed(ctx, r.Table, s)
-	if done {
-		counts.Resealed++
-	} else if err == nil {
-		counts.Left++ // it was changed meanwhile: the next pass looks at it
-	}
-	return err
+	return nil
 }
 
 func (r *Reseal) again(s *dynamo.SealedItem) (changed bool, err error) {
@@ -145,11 +126,4 @@ func (r *Reseal) again(s *dynamo.SealedItem) (changed bool, err error) {
 	changed = string(next) != string(s.Request.Answer)
 	s.Request.Answer = next
 	return changed, err
-}
-
-// ResealState is how far a pass over the table has come.
-type ResealState struct {
-	After  [resealSegments]dynamo.ScanPosition `json:"after"`
-	Done   [resealSegments]bool                `json:"done"`
-	Counts ResealCounts                        `json:"counts"`
 }

@@ -91,23 +91,10 @@ func (w *sealedTable) check(t *testing.T, box *sealed.Box) {
 	}
 }
 
-// run is one run of the command on the table. dir keeps its position.
-func (w *sealedTable) run(ctx context.Context, t *testing.T, table *dynamo.Table, dir string, dryRun bool, box *sealed.Box) (ops.ResealCounts, error) {
-	t.Helper()
-	r := &ops.Reseal{
-		Table: table, Box: box, Clock: time.Now, DryRun: dryRun, Position: &ops.Position[ops.ResealState]{}, Unreadable: func(string, error) {},
-	}
-	if !dryRun {
-		var err error
-		if r.Position, err = ops.OpenPosition(ops.PositionFile(dir, "reseal", ops.Fingerprint(t.Name())), "", time.Now(), time.Time{}, ops.ResealState{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	counts, err := r.Run(ctx)
-	if err == nil {
-		err = r.Position.Remove()
-	}
-	return counts, err
+// run is one run of the command on the table.
+func (w *sealedTable) run(ctx context.Context, table *dynamo.Table, dryRun bool, box *sealed.Box) (ops.ResealCounts, error) {
+	r := &ops.Reseal{Table: table, Box: box, Clock: time.Now, DryRun: dryRun, Unreadable: func(string, error) {}}
+	return r.Run(ctx)
 }
 
 func TestResealLeavesNothingUnderAnOlderKeyAndChangesNothingElse(t *testing.T) {
@@ -136,7 +123,7 @@ func TestResealLeavesNothingUnderAnOlderKeyAndChangesNothingElse(t *testing.T) {
 		{false, ops.ResealCounts{Items: 5}},
 		{true, ops.ResealCounts{Items: 5}},
 	} {
-		counts, err := w.run(t.Context(), t, w.Table, t.TempDir(), c.dryRun, both)
+		counts, err := w.run(t.Context(), w.Table, c.dryRun, both)
 		if err != nil || counts != c.want {
 			t.Errorf("run %d: got %+v, %v; want %+v", i, counts, err, c.want)
 		}
@@ -156,7 +143,7 @@ func TestWhatNoKeyOpensIsCountedAndNamed(t *testing.T) {
 	w := newSealedTable(t, 1, 1)
 	var named []string
 	r := &ops.Reseal{
-		Table: w.Table, Box: boxOf(t, serviceKey(3), serviceKey(2)), Clock: time.Now, DryRun: true, Position: &ops.Position[ops.ResealState]{},
+		Table: w.Table, Box: boxOf(t, serviceKey(3), serviceKey(2)), Clock: time.Now, DryRun: true,
 		Unreadable: func(item string, err error) {
 			if !errors.Is(err, sealed.ErrUnopened) {
 				t.Errorf("%s: %v", item, err)
@@ -188,7 +175,7 @@ func TestResealSurvivesKillsAndFaultsBesideOwnersWhoChangeEndpoints(t *testing.T
 	endpoint := proxy.Endpoint("table")
 	faulty := dynamo.New(dynamodb.New(w.client.Options(), func(o *dynamodb.Options) { o.BaseEndpoint = &endpoint }), w.Table.Name(), time.Now)
 
-	old, both, dir := boxOf(t, serviceKey(1), serviceKey(2)), boxOf(t, serviceKey(2), serviceKey(1)), t.TempDir()
+	old, both := boxOf(t, serviceKey(1), serviceKey(2)), boxOf(t, serviceKey(2), serviceKey(1))
 	var stop atomic.Bool
 	owners := make(chan error, 1)
 	go func() {
@@ -218,7 +205,7 @@ func TestResealSurvivesKillsAndFaultsBesideOwnersWhoChangeEndpoints(t *testing.T
 	kills := 0
 	for n := 0; ; n++ {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+15*n)*time.Millisecond)
-		_, err := w.run(ctx, t, faulty, dir, false, both)
+		_, err := w.run(ctx, faulty, false, both)
 		cancel()
 		if err == nil {
 			break
@@ -231,7 +218,7 @@ func TestResealSurvivesKillsAndFaultsBesideOwnersWhoChangeEndpoints(t *testing.T
 	if err := <-owners; err != nil {
 		t.Fatal(err)
 	}
-	counts, err := w.run(t.Context(), t, w.Table, t.TempDir(), false, both)
+	counts, err := w.run(t.Context(), w.Table, false, both)
 	if err != nil || counts.Items != 36 || counts.Left != 0 || counts.Unreadable != 0 {
 		t.Errorf("the last run: %+v, %v", counts, err)
 	}

@@ -3,13 +3,11 @@ package ops
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -17,15 +15,12 @@ import (
 
 // QueueStatus is what waits in a queue.
 type QueueStatus struct {
-	Name     string `json:"name"`
-	Visible  int    `json:"visible"`
-	InFlight int    `json:"inFlight"`
-	Delayed  int    `json:"delayed"`
-	Oldest   string `json:"oldest"` // age of the oldest message, "" when it is not known
-	Next     string `json:"next"`   // command to run, "" when there is nothing to do
+	Name                       string
+	Visible, InFlight, Delayed int
+	Next                       string // command to run, "" when there is nothing to do
 	// Stuck says that nothing takes what the queue holds but an operator: it
 	// is a dead letter queue or the park.
-	Stuck bool `json:"stuck"`
+	Stuck bool
 
 	url, arn, deadLetterARN string
 	purpose                 purpose
@@ -45,14 +40,10 @@ func (q *QueueStatus) All() int { return q.Visible + q.InFlight + q.Delayed }
 
 // StatusReader reads the status of queues. It receives no message.
 type StatusReader struct {
-	Client  *sqs.Client
-	ParkURL string // where the park is not known by its name
+	Client *sqs.Client
 	// Local says that the queues are those that the commands use by default,
 	// so that Next need not name them.
 	Local bool
-	// Ages asks for the age of the oldest message, which in SQS is a metric of
-	// CloudWatch and no attribute.
-	Ages bool
 }
 
 // Read reads the queues and their dead letter queues: work queues first, the
@@ -103,25 +94,8 @@ func (r *StatusReader) readQueue(ctx context.Context, url string) (*QueueStatus,
 			return nil, fmt.Errorf("queue %s: %s: %w", url, name, err)
 		}
 	}
-	if q.deadLetterARN, err = redriveTarget(url, attributes); err == nil && r.Ages {
-		q.Oldest, err = oldestAge(ctx, r.Client, url)
-	}
+	q.deadLetterARN, err = redriveTarget(url, attributes)
 	return q, err
-}
-
-// oldestAge reads an attribute that the local queue server has and SQS has
-// not. Another server on this machine may not know it.
-func oldestAge(ctx context.Context, client *sqs.Client, url string) (string, error) {
-	const name = "ApproximateAgeOfOldestMessage"
-	out, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{name}})
-	if unknown := (*types.InvalidAttributeName)(nil); errors.As(err, &unknown) || err == nil && out.Attributes[name] == "" {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("look up queue %s: %w", url, err)
-	}
-	age, err := time.ParseDuration(out.Attributes[name] + "s")
-	return age.String(), err
 }
 
 // advise finds out the queue's purpose, and what to run when it holds messages
@@ -131,7 +105,7 @@ func (r *StatusReader) advise(q *QueueStatus, all []*QueueStatus) {
 	switch {
 	case source != nil:
 		q.purpose = deadLetters
-	case q.url == r.ParkURL || strings.Contains(q.Name, ParkQueueName):
+	case strings.Contains(q.Name, ParkQueueName):
 		q.purpose = park
 	}
 	q.Stuck = q.purpose != work && q.All() > 0

@@ -22,7 +22,6 @@ func newApplicationCommand() *cobra.Command {
 func newApplicationSetCommand() *cobra.Command {
 	var t target
 	var rateLimit int
-	var asJSON jsonFlag
 	cmd := &cobra.Command{
 		Use: "set ID --rate-limit N", Short: "Set an application's rate limit, requests per 60 s", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,17 +45,12 @@ func newApplicationSetCommand() *cobra.Command {
 			if changed == nil {
 				return fmt.Errorf("the organization %s has no application %s", org, id)
 			}
-			result := struct {
-				ID        value.ID `json:"id"`
-				Name      string   `json:"name"`
-				RateLimit int      `json:"rateLimit"` // requests per 60 s
-			}{changed.ID, changed.Name, changed.RateLimit}
-			return asJSON.printf(cmd.OutOrStdout(), result, "%s: %d requests per 60 s\n", changed.ID, changed.RateLimit)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d requests per 60 s\n", changed.ID, changed.RateLimit)
+			return err
 		},
 	}
 	t.tableFlags(cmd)
-	t.organizationFlag(cmd)
-	asJSON.flag(cmd)
+	cmd.Flags().Var(idFlag{&t.organization}, "organization", "the organization (default: the local runner's)")
 	cmd.Flags().IntVar(&rateLimit, "rate-limit", 0, fmt.Sprintf("1 to %d (required)", account.MaxRateLimit))
 	_ = cmd.MarkFlagRequired("rate-limit")
 	return cmd

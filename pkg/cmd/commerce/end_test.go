@@ -4,15 +4,18 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/cmd/commerce/listener"
 )
 
@@ -83,6 +86,31 @@ func (l *load) write(client *sqs.Client) {
 		l.mu.Unlock()
 		time.Sleep(pause)
 	}
+}
+
+// products is a message with n new products.
+func (s *service) products(n int) string {
+	records := make([]string, n)
+	for i := range records {
+		records[i] = fmt.Sprintf(`{"kind":"product","op":"put","record":{"id":%q,"name":"Tea"}}`, value.NewID())
+	}
+	return fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, s.OrganizationID, strings.Join(records, ","))
+}
+
+// hang lets the receiver answer nothing until it is released, at the latest
+// at the end of the test, and counts what waits for an answer.
+func (r *receiver) hang(t *testing.T) (waiting *atomic.Int64, release func()) {
+	t.Helper()
+	good, released := r.Config.Handler, make(chan struct{})
+	release = sync.OnceFunc(func() { close(released) })
+	t.Cleanup(release)
+	waiting = &atomic.Int64{}
+	r.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		waiting.Add(1)
+		<-released
+		good.ServeHTTP(w, req)
+	})
+	return waiting, release
 }
 
 func TestAnEndUnderLoadIsInTimeAndLosesNothing(t *testing.T) {

@@ -13,14 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/ops/importer"
 )
+
+// standardOutput is the path of the standard output.
+const standardOutput = "-"
 
 // exportCommand is one run of commerce export.
 type exportCommand struct {
 	feedReader
-	to   string
-	json jsonFlag
+	to string
 }
 
 func newExportCommand() *cobra.Command {
@@ -37,66 +38,38 @@ not in the file.
 The file appears when it is whole; repeat an interrupted export. It holds
 personal data, so only its owner may read it. The format is jsonl to import.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch info, err := os.Stat(c.to); {
-			case c.to == importer.Stdin && bool(c.json):
-				return wrongUsage("--json goes with --to FILE: the standard output gets the records")
-			case err == nil && info.IsDir():
-				return wrongUsage("--to %s: it is a directory; name a file", c.to)
-			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	c.flags(cmd)
+	c.keyFlags(cmd)
+	cmd.Flags().StringVar(&c.data, "data", defaultData, "data folder of the local runner")
+	cmd.Flags().StringVar(&c.url, "url", "", "base URL of a service, instead of the local one")
 	cmd.Flags().StringVar(&c.to, "to", "", "file to write, or - for the standard output (required)")
-	c.json.flag(cmd)
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
 
-// exportResult counts the lines of an export.
-type exportResult struct {
-	Records   int `json:"records"`
-	Deletions int `json:"deletions"`
-}
-
-func (c *exportCommand) run(ctx context.Context, out, errOut io.Writer) (err error) {
-	var result exportResult
-	write := func(out io.Writer) (err error) {
-		result, err = c.export(ctx, out, errOut)
-		return err
-	}
-	if c.to == importer.Stdin {
-		err = write(out)
-	} else {
-		err = writeWhole(c.to, write)
-	}
-	if err != nil {
-		return err
-	}
-	return c.json.print(out, result, func() error {
-		_, err := fmt.Fprintf(errOut, "exported %s and %s\n", counted(result.Records, "record"), counted(result.Deletions, "deletion"))
-		return err
-	})
-}
-
-// export writes the feed from its beginning to the present.
-func (c *exportCommand) export(ctx context.Context, out, errOut io.Writer) (result exportResult, err error) {
+func (c *exportCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	api, err := c.open()
 	if err != nil {
-		return result, err
+		return err
 	}
-	bar := newBar(errOut, "exporting", -1)
-	defer func() { _ = bar.Finish() }()
-	err = c.read(ctx, api, 0, errOut, func(change feedChange) error {
-		_ = bar.Add(1)
-		if change.Op == commerce.OpDelete {
-			result.Deletions++
-		} else {
-			result.Records++
-		}
-		return exportLine(out, change)
-	})
-	return result, unlessInterrupted(err)
+	counts := map[commerce.Op]int{}
+	export := func(out io.Writer) error {
+		return c.read(ctx, api, 0, errOut, func(change feedChange) error {
+			counts[change.Op]++
+			return exportLine(out, change)
+		})
+	}
+	if c.to == standardOutput {
+		err = export(out)
+	} else {
+		err = writeWhole(c.to, export)
+	}
+	if err == nil {
+		fmt.Fprintf(errOut, "exported %s and %s\n", counted(counts[commerce.OpPut], "record"), counted(counts[commerce.OpDelete], "deletion"))
+	}
+	return unlessInterrupted(err)
 }
 
 func exportLine(out io.Writer, change feedChange) error {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
@@ -36,33 +35,19 @@ type feedReader struct {
 	again          time.Duration
 }
 
-// flags are those of a command that reads the local service's feed or another's.
-func (f *feedReader) flags(cmd *cobra.Command) {
-	f.keyFlags(cmd)
-	cmd.Flags().StringVar(&f.data, "data", defaultData, "data folder of the local runner")
-	urlFlag(cmd, &f.url, "url", "base URL of a service, instead of the local one")
-}
-
 func (f *feedReader) keyFlags(cmd *cobra.Command) {
 	f.again = 2 * time.Second
 	cmd.Flags().StringVar(&f.key, "key", "", "API key of the service at the URL (default: $"+keyVariable+")")
 	cmd.Flags().StringSliceVar(&f.kinds, "kinds", nil, "only changes of these kinds, such as order,invoice (default: all that the key may read)")
-	complete(cmd, "kinds", kindNames())
 }
 
-func (f *feedReader) afterFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.after, "after", "now", "cursor to go on from, as a run before printed it; '' begins with every record")
-}
-
-// feedChange is a change as the feed has it, and its text.
+// feedChange is a change as the feed has it.
 type feedChange struct {
 	Kind      commerce.Kind  `json:"kind"`
 	Op        commerce.Op    `json:"op"`
 	ID        value.ID       `json:"id"`
 	ChangedAt value.Time     `json:"changedAt"`
 	Object    jsontext.Value `json:"object"`
-
-	text jsontext.Value
 }
 
 func (f *feedReader) open() (*apiclient.Client, error) {
@@ -88,20 +73,6 @@ func organizationOf(ctx context.Context, api *apiclient.Client) (value.ID, error
 	return me.OrganizationID, err
 }
 
-// follow hands each change to each until the context is done, and then says
-// from where to go on.
-func (f *feedReader) follow(ctx context.Context, api *apiclient.Client, errOut io.Writer, each func(feedChange) error) error {
-	before := f.after
-	err := f.read(ctx, api, waitForChanges, errOut, each)
-	if f.after != before {
-		fmt.Fprintf(errOut, "to go on from here: --after %s\n", f.after)
-	}
-	if ctx.Err() == nil {
-		return err
-	}
-	return nil
-}
-
 // waitForChanges is how many seconds an answer of the feed waits for a change, less
 // than the client waits for an answer.
 const waitForChanges = 10
@@ -113,7 +84,7 @@ func (f *feedReader) read(ctx context.Context, api *apiclient.Client, wait int, 
 		page, err := f.ask(ctx, api, wait)
 		switch {
 		case passes(err) && ctx.Err() == nil:
-			fmt.Fprintf(errOut, "%v; asking again\n", plainly(err))
+			fmt.Fprintf(errOut, "%v; asking again\n", err)
 			if err := pause.For(ctx, f.again); err != nil {
 				return err
 			}
@@ -122,11 +93,7 @@ func (f *feedReader) read(ctx context.Context, api *apiclient.Client, wait int, 
 			return err
 		}
 		for _, change := range page.Data {
-			head := feedChange{text: change}
-			if err := json.Unmarshal(change, &head); err != nil {
-				return fmt.Errorf("read a change: %w", err)
-			}
-			if err := each(head); err != nil {
+			if err := each(change); err != nil {
 				return err
 			}
 		}
@@ -146,7 +113,7 @@ func passes(err error) bool {
 
 // changesPage is an answer of the feed.
 type changesPage struct {
-	Data []jsontext.Value `json:"data"`
+	Data []feedChange `json:"data"`
 	Meta struct {
 		Next string `json:"next"`
 		More bool   `json:"more"`
@@ -162,35 +129,4 @@ func (f *feedReader) ask(ctx context.Context, api *apiclient.Client, wait int) (
 		query.Set("kinds", strings.Join(f.kinds, ","))
 	}
 	return page, api.Get(ctx, "/api/changes?"+query.Encode(), &page)
-}
-
-func newTailCommand() *cobra.Command {
-	var f feedReader
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "tail", Short: "Show changes of records as they come", Args: cobra.NoArgs,
-		Long: `Tail follows the feed of changes of the local service, or of one that --url names,
-and prints a line for each change: when, put or delete, kind and id. A record that
-changed several times at once is shown once. At its end it prints the cursor with
-which --after goes on.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			api, err := f.open()
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.ErrOrStderr(), asCalled("following the changes; commerce trigger makes some, Ctrl-C ends it"))
-			return f.follow(cmd.Context(), api, cmd.ErrOrStderr(), func(c feedChange) error {
-				line := fmt.Sprintf("%s  %-6s  %-8s  %s", c.ChangedAt, c.Op, c.Kind, c.ID)
-				if asJSON {
-					line = string(c.text)
-				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), line)
-				return err
-			})
-		},
-	}
-	f.flags(cmd)
-	f.afterFlag(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print each change with its record, as JSON in a line")
-	return cmd
 }

@@ -29,45 +29,7 @@ func background(t *testing.T, args ...string) (out, errOut *lines, end func() er
 	}
 }
 
-func TestTailShowsChangesAndGoesOnFromWhereItEnded(t *testing.T) {
-	t.Parallel()
-	s := newOrganization(t)
-	first, second := value.NewID(), value.NewID()
-	s.send(t, s.order(first, "PENDING"))
-	out, errOut, end := background(t, "tail", "--url", s.BaseURL, "--key", s.APIKey, "--after", "", "--kinds", "order,product")
-	out.await(t, "put     order     "+first.String())
-	if err := end(); err != nil {
-		t.Errorf("tail ended with %v", err)
-	}
-	_, cursor, _ := strings.Cut(strings.TrimSpace(errOut.await(t, "to go on from here")), "--after ")
-	s.send(t, s.order(second, "PENDING"))
-	out, _, end = background(t, "tail", "--url", s.BaseURL, "--key", s.APIKey, "--after", cursor, "--kinds", "order,product", "--json")
-	text := out.await(t, second.String())
-	if err := end(); err != nil || strings.Contains(text, first.String()) || !strings.HasPrefix(text, `{"kind":"order","op":"put"`) {
-		t.Errorf("tail went on with %s, %v", text, err)
-	}
-}
-
-func TestTailSaysWhyItCannotFollow(t *testing.T) {
-	t.Parallel()
-	s := newOrganization(t)
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--url", s.BaseURL, "--key", s.APIKey, "--after", "nonsense"}, "must be a cursor"},
-		{[]string{"--url", s.BaseURL, "--key", "cis_live_no", "--after", "now"}, "401"},
-		{[]string{"--url", s.BaseURL, "--key", s.APIKey, "--kinds", "parcel"}, "kinds must be one or several"},
-		{[]string{"--url", s.BaseURL}, "must be an API key"},
-		{[]string{"--data", t.TempDir()}, "no local service runs here"},
-	} {
-		if _, _, err := runCommand(t.Context(), append([]string{"tail"}, tt.args...)...); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("tail %q: got %v, want %s", tt.args, err, tt.want)
-		}
-	}
-}
-
-func TestTailAsksAgainWhenTheServiceIsAway(t *testing.T) {
+func TestTheFeedIsAskedAgainWhenTheServiceIsAway(t *testing.T) {
 	t.Parallel()
 	answers := []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusOK, http.StatusForbidden}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -83,7 +45,7 @@ func TestTailAsksAgainWhenTheServiceIsAway(t *testing.T) {
 	}
 	var got []feedChange
 	errOut := newLines()
-	err = f.follow(t.Context(), api, errOut, func(c feedChange) error {
+	err = f.read(t.Context(), api, waitForChanges, errOut, func(c feedChange) error {
 		got = append(got, c)
 		return nil
 	})
@@ -114,7 +76,7 @@ func TestListenForwardsTheFeedOfAServiceThatCannotReachIt(t *testing.T) {
 	for _, want := range []string{"order.created", "order.deleted"} {
 		e := <-received
 		if e.Signature != listener.Verified || e.Type != want || e.ObjectID != id.String() || !strings.Contains(string(e.Body), s.OrganizationID) {
-			t.Errorf("got %s %s, want %s of %s", e, e.Body, want, id)
+			t.Errorf("got %s %s, want %s of %s", e.Type, e.Body, want, id)
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -32,53 +30,31 @@ func (f idFlag) String() string {
 	return f.ID.String()
 }
 
-// checkedFlag is a flag whose value passes a check.
-type checkedFlag struct {
-	text  *string
-	check func(string) error
+// enumFlag is a flag whose value is one of some.
+type enumFlag struct {
+	text   *string
+	values []string
 }
 
-func (f checkedFlag) Type() string { return "string" }
+func (f enumFlag) Type() string { return "string" }
 
-func (f checkedFlag) String() string {
+func (f enumFlag) String() string {
 	if f.text == nil {
 		return ""
 	}
 	return *f.text
 }
 
-func (f checkedFlag) Set(text string) error {
+func (f enumFlag) Set(text string) error {
 	*f.text = text
-	return f.check(text)
-}
-
-// urlFlag adds a flag whose value is a URL.
-func urlFlag(cmd *cobra.Command, to *string, name, usage string) {
-	cmd.Flags().Var(checkedFlag{to, checkURL}, name, usage)
-}
-
-func checkURL(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return errors.New("must be a URL that starts with https:// or http://")
+	if !slices.Contains(f.values, text) {
+		return fmt.Errorf("must be one of %s", strings.Join(f.values, ", "))
 	}
 	return nil
 }
 
-// enumFlag adds a flag whose value is one of some, which a shell completes.
-func enumFlag(cmd *cobra.Command, to *string, name, usage string, values []string) {
-	cmd.Flags().Var(checkedFlag{to, func(text string) error {
-		if !slices.Contains(values, text) {
-			return fmt.Errorf("must be one of %s", strings.Join(values, ", "))
-		}
-		return nil
-	}}, name, usage)
-	complete(cmd, name, values)
-}
-
-// complete has shells complete the values of a flag.
-func complete(cmd *cobra.Command, name string, values []string) {
-	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+func addEnum(cmd *cobra.Command, to *string, name, usage string, values []string) {
+	cmd.Flags().Var(enumFlag{to, values}, name, usage)
 }
 
 func kindNames() (names []string) {

@@ -9,23 +9,19 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 )
@@ -319,90 +315,6 @@ func TestTheGuidesReceiversTakeWhatIsSignedAndNothingElse(t *testing.T) {
 				t.Errorf("it printed %d events, want each of two once, and no fault:\n%s", len(got), &old.out)
 			}
 		})
-	}
-}
-
-// TestTheGuidesManifestAsksWhatTheServiceTakes sends the requests that Airbyte's
-// manifest declares. make clients has the tools themselves run the guide's
-// programs.
-func TestTheGuidesManifestAsksWhatTheServiceTakes(t *testing.T) {
-	t.Parallel()
-	_, programs := samplesOf(t)
-	text, err := os.ReadFile(filepath.Join(programs, "manifest.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	type option struct {
-		Name string `yaml:"field_name"`
-	}
-	var manifest struct {
-		Definitions struct {
-			List struct {
-				Sync struct {
-					Cursor string `yaml:"cursor_field"`
-					Start  string `yaml:"start_datetime"`
-					From   option `yaml:"start_time_option"`
-					To     option `yaml:"end_time_option"`
-				} `yaml:"incremental_sync"`
-				Retriever struct {
-					Requester struct {
-						Path       string
-						Parameters map[string]string `yaml:"request_parameters"`
-					}
-					Paginator struct {
-						Size     option `yaml:"page_size_option"`
-						Token    option `yaml:"page_token_option"`
-						Strategy struct {
-							Size int `yaml:"page_size"`
-						} `yaml:"pagination_strategy"`
-					}
-				}
-			}
-		}
-		Streams []struct {
-			Name       string
-			Parameters map[string]string `yaml:"$parameters"`
-		}
-	}
-	if err := yaml.Unmarshal(text, &manifest); err != nil || len(manifest.Streams) != 6 {
-		t.Fatalf("%v in a manifest of %d streams", err, len(manifest.Streams))
-	}
-	s := newOrganization(t)
-	s.reader(t)
-	list := manifest.Definitions.List
-	for _, stream := range manifest.Streams {
-		fill := func(text string) string {
-			for name, by := range stream.Parameters {
-				text = strings.ReplaceAll(text, "{{ parameters['"+name+"'] }}", by)
-			}
-			return text
-		}
-		query := url.Values{
-			fill(list.Sync.From.Name): {list.Sync.Start}, fill(list.Sync.To.Name): {"2999-12-31T23:59:59.999Z"},
-			list.Retriever.Paginator.Size.Name: {strconv.Itoa(list.Retriever.Paginator.Strategy.Size)},
-		}
-		for name, v := range list.Retriever.Requester.Parameters {
-			query.Set(name, v)
-		}
-		var page struct {
-			Data []map[string]any `json:"data"`
-		}
-		for target := fill(list.Retriever.Requester.Path) + "?"; ; {
-			resp, body := s.user(t, http.MethodGet, target+query.Encode(), "")
-			if err := json.Unmarshal(body, &page); err != nil || resp.StatusCode != http.StatusOK || strings.Contains(resp.Header.Get("Link"), `rel="next"`) {
-				t.Fatalf("%s: got %d %s, %v", stream.Name, resp.StatusCode, body, err)
-			}
-			if query.Has(list.Retriever.Paginator.Token.Name) || len(page.Data) == 0 {
-				break
-			}
-			if at, _ := page.Data[0][fill(list.Sync.Cursor)].(string); at == "" {
-				t.Errorf("%s: an entry has no %s: %v", stream.Name, fill(list.Sync.Cursor), page.Data[0])
-			}
-			query.Set(list.Retriever.Paginator.Token.Name, page.Data[len(page.Data)-1]["id"].(string))
-		}
-		if wanted := stream.Name != "deletions"; (len(query[list.Retriever.Paginator.Token.Name]) > 0) != wanted {
-			t.Errorf("%s: it has entries: %t, want %t", stream.Name, !wanted, wanted)
-		}
 	}
 }
 

@@ -112,7 +112,7 @@ func TestImportSendsOverHTTPAndListsWhatTheServiceRefused(t *testing.T) {
 		await(t, "all in the list", func() bool { return s.total(t, "/api/products") == 250 })
 	}
 	rows, err := os.ReadFile(refused)
-	if want := `{"refused":"products.jsonl:123: version_conflict: `; err != nil || !strings.HasPrefix(string(rows), want) || strings.Count(string(rows), "\n") != 1 || !strings.Contains(string(rows), `,"kind":"product","op":"put","version":5,"record":{"id":"`+ids[122].String()) {
+	if want := `{"kind":"product","op":"put","version":5,"record":{"id":"` + ids[122].String(); err != nil || !strings.HasPrefix(string(rows), want) || strings.Count(string(rows), "\n") != 1 {
 		t.Errorf("the refused rows: %v\n%s", err, rows)
 	}
 	for body, keys := range f.keys {
@@ -190,7 +190,6 @@ func TestAnImportOverHTTPGoesOnWithANewToken(t *testing.T) {
 func TestImportOverHTTPSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := newOrganization(t)
-	other := newOrganization(t)
 	path, _ := versioned(t, 1)
 	reader := strings.TrimSpace(s.commerce(t, "token", "--organization", s.OrganizationID, "--roles", "VIEWER"))
 	watched.Made(reader)
@@ -200,11 +199,8 @@ func TestImportOverHTTPSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{[]string{"--token", s.JWT}, exitTrouble, "--token goes with --url"},
-		{[]string{"--token", s.JWT, "--queue-url", s.RecordsQueueURL}, exitTrouble, "none of the others can be"},
-		{[]string{"--token", s.JWT, "--url", s.BaseURL, "--endpoint", s.BaseURL}, exitTrouble, "leave out --endpoint"},
-		{[]string{"--token", s.JWT, "--url", s.BaseURL, "--organization", other.OrganizationID}, exitTrouble, "the token is of organization " + s.OrganizationID},
-		{[]string{"--data", s.data, "--url", s.BaseURL, "--key", s.APIKey}, exitTrouble, "--url: the service there takes records with --token (or $COMMERCE_TOKEN), not with --key; or name its queue with --queue-url"},
-		{[]string{"--data", s.data, "--url", s.BaseURL}, exitTrouble, "--url: the service there takes records with --token"},
+		{[]string{"--token", s.JWT, "--queue-url", s.RecordsQueueURL, "--organization", s.OrganizationID}, exitTrouble, "none of the others can be"},
+		{[]string{"--url", s.BaseURL}, exitTrouble, "--token or $COMMERCE_TOKEN must be a token with the scope records:write"},
 		{[]string{"--token", "x", "--url", s.BaseURL}, 1, "the service answered 401"},
 		{[]string{"--token", reader, "--url", s.BaseURL}, 1, "the service answered 403"},
 		{[]string{"--token", s.JWT, "--url", strings.Replace(s.BaseURL, "http:", "https:", 1)}, 1, "server gave HTTP response to HTTPS client"},
@@ -215,7 +211,7 @@ func TestImportOverHTTPSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("import %q: code %d, %s%s; want %d, %q", c.args, exitCode(err), stdout, stderr, c.code, c.want)
 		}
 	}
-	if n := s.total(t, "/api/products") + other.total(t, "/api/products"); n != 0 {
+	if n := s.total(t, "/api/products"); n != 0 {
 		t.Errorf("%d products are stored, want none", n)
 	}
 }

@@ -1,15 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,11 +26,10 @@ import (
 
 // listenCommand is one run of commerce listen.
 type listenCommand struct {
-	addr, path, data, publicURL string
-	secrets, events             []string
-	failRate                    float64
-	json                        jsonFlag
-	remote                      remoteListener
+	addr, path, data string
+	secrets, events  []string
+	json             bool
+	remote           remoteListener
 }
 
 func newListenCommand() *cobra.Command {
@@ -41,9 +39,8 @@ func newListenCommand() *cobra.Command {
 		Short: "Receive webhooks and show them as they arrive",
 		Long: `Listen receives webhooks, verifies their signatures and answers 204. It prints a
 line for each: time, type, webhook-id, id of the object, and whether it was
-verified, came before, or was failed on purpose. With --subscribe it creates its
-own endpoint at the local service, which it deletes at the end; one that a killed
-listen left at the same URL it deletes first. commerce trigger causes events.
+verified or came before. With --subscribe it creates its own endpoint at the local
+service, which it deletes at the end. commerce trigger causes events.
 
 With --forward-to each webhook that is not refused is posted with its headers to a
 URL, whose answer is shown and, unless it is a 2xx, given to the sender, who tries
@@ -59,7 +56,8 @@ is posted once. They are signed by --secret, or by one that is made and printed.
 				return err
 			}
 			if c.remote.url != "" {
-				return c.runRemote(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+				c.remote.json, c.remote.secret = c.json, strings.Join(c.secrets, "")
+				return c.remote.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -68,17 +66,14 @@ is posted once. They are signed by --secret, or by one that is made and printed.
 	f.StringVar(&c.addr, "addr", "127.0.0.1:4000", "address to listen on")
 	f.StringVar(&c.path, "path", "/", "path that takes webhooks")
 	f.StringSliceVar(&c.secrets, "secret", nil, "secret of the endpoint (whsec_...); several during a rotation")
-	f.Float64Var(&c.failRate, "fail-rate", 0, "share of the webhooks to answer with 500, 0 to 1")
 	f.StringVar(&c.data, "data", defaultData, "data directory of the local runner")
 	f.StringSliceVar(&c.events, "subscribe", nil, "event types to subscribe to at the local service, such as 'order.*'")
-	urlFlag(cmd, &c.publicURL, "url", "URL by which the service reaches this listener (default: its address)")
-	f.BoolVar((*bool)(&c.json), "json", false, "print each webhook with its payload, as JSON in a line")
-	urlFlag(cmd, &c.remote.url, "remote", "base URL of a service whose feed of changes takes the place of webhooks")
-	urlFlag(cmd, &c.remote.forward, "forward-to", "URL that gets the webhooks by POST")
-	complete(cmd, "subscribe", subscriptions())
+	f.BoolVar(&c.json, "json", false, "print each webhook with its payload, as JSON in a line")
+	f.StringVar(&c.remote.url, "remote", "", "base URL of a service whose feed of changes takes the place of webhooks")
+	f.StringVar(&c.remote.forward, "forward-to", "", "URL that gets the webhooks by POST")
 	c.remote.keyFlags(cmd)
-	c.remote.afterFlag(cmd)
-	for _, local := range []string{"addr", "path", "fail-rate", "url"} {
+	f.StringVar(&c.remote.after, "after", "now", "with --remote: cursor to go on from, as a run before printed it; '' begins with every record")
+	for _, local := range []string{"addr", "path", "subscribe"} {
 		cmd.MarkFlagsMutuallyExclusive("remote", local)
 	}
 	return cmd
@@ -86,7 +81,7 @@ is posted once. They are signed by --secret, or by one that is made and printed.
 
 func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	receiver, err := listener.New(c.secrets, listener.Config{
-		Path: c.path, FailRate: c.failRate, ForwardTo: c.remote.forward,
+		Path: c.path, ForwardTo: c.remote.forward,
 		OnEvent: func(e listener.Event) { printEvent(out, c.json, &e) },
 	})
 	if err != nil {
@@ -102,8 +97,9 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 		return fmt.Errorf("listen on %s: %w", c.addr, err)
 	}
 	defer socket.Close()
+	target := "http://" + socket.Addr().String() + c.path
 	if len(c.events) > 0 {
-		unsubscribe, err := c.subscribe(ctx, receiver, c.url(socket.Addr()), errOut)
+		unsubscribe, err := c.subscribe(ctx, receiver, target, errOut)
 		if err != nil {
 			return err
 		}
@@ -113,17 +109,8 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if len(c.events) > 0 {
 		next = asCalled("to see an event: commerce trigger ") + exampleOf(c.events)
 	}
-	fmt.Fprintf(errOut, "listening on %s\n%s\n", c.url(socket.Addr()), next)
+	fmt.Fprintf(errOut, "listening on %s\n%s\n", target, next)
 	return serve(ctx, socket, receiver)
-}
-
-// runRemote follows the feed of a service instead of receiving webhooks.
-func (c *listenCommand) runRemote(ctx context.Context, out, errOut io.Writer) error {
-	if len(c.secrets) == 1 {
-		c.remote.secret = c.secrets[0]
-	}
-	c.remote.json = c.json
-	return c.remote.run(ctx, out, errOut)
 }
 
 func (c *listenCommand) check(cmd *cobra.Command) error {
@@ -133,12 +120,8 @@ func (c *listenCommand) check(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case c.remote.url != "" && len(c.events) > 0:
-		return wrongUsage("--subscribe is for the local service; choose by --kinds what comes from the feed")
 	case c.remote.url != "" && len(c.secrets) > 1:
 		return wrongUsage("--remote signs with one --secret")
-	case c.failRate < 0 || c.failRate > 1:
-		return wrongUsage("--fail-rate %g: must be between 0 and 1", c.failRate)
 	case !strings.HasPrefix(c.path, "/"):
 		return wrongUsage("--path %s: must begin with /", c.path)
 	case len(c.events) > 0 && len(c.secrets) > 0:
@@ -152,35 +135,30 @@ func (c *listenCommand) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// url returns the URL of the listener. For an address of all interfaces it names
-// this machine.
-func (c *listenCommand) url(addr net.Addr) string {
-	if c.publicURL != "" {
-		return c.publicURL
+// printEvent prints a line: time, type, id, object, signature and what is unusual.
+func printEvent(out io.Writer, asJSON bool, e *listener.Event) {
+	if !asJSON {
+		fmt.Fprintf(out, "%s  %-20s  %-36s  %-36s  %s\n", value.TimeOf(e.At), shown(e.Type), shown(e.ID), shown(e.ObjectID), visible(e.Outcome()))
+		return
 	}
-	host, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return "http://" + addr.String() + c.path
+	payload := jsontext.Value(e.Body)
+	if !payload.IsValid(ops.LenientJSON()...) {
+		payload = nil
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port) + c.path
-}
-
-func printEvent(out io.Writer, asJSON jsonFlag, e *listener.Event) {
-	result := struct {
+	_ = writeJSON(out, struct {
 		At        value.Time     `json:"at"`
 		Type      string         `json:"type"`
 		WebhookID string         `json:"webhookId"`
 		ObjectID  string         `json:"objectId"`
 		Outcome   string         `json:"outcome"`
 		Payload   jsontext.Value `json:"payload"` // null when it is no JSON
-	}{value.TimeOf(e.At), e.Type, e.ID, e.ObjectID, e.Outcome(), e.Body}
-	if !result.Payload.IsValid(ops.LenientJSON()...) {
-		result.Payload = nil
-	}
-	_ = asJSON.printf(out, result, "%s\n", e)
+	}{value.TimeOf(e.At), e.Type, e.ID, e.ObjectID, e.Outcome(), payload})
+}
+
+// shown is what a line shows of a text from outside.
+func shown(text string) string {
+	const most = 100
+	return cmp.Or(visible(ops.Shorten(text, most)), "-")
 }
 
 func serve(ctx context.Context, socket net.Listener, handler http.Handler) error {
@@ -200,40 +178,6 @@ func serve(ctx context.Context, socket net.Listener, handler http.Handler) error
 	return nil
 }
 
-// listenDescription marks the endpoints that listen makes.
-const listenDescription = "commerce listen"
-
-// removeLeft deletes the endpoints that a killed listen left at the target, whose
-// address nobody else has now.
-func removeLeft(ctx context.Context, api *apiclient.Client, path func(string) string, target string, errOut io.Writer) error {
-	var endpoints struct {
-		Data []struct {
-			ID          string `json:"id"`
-			URL         string `json:"url"`
-			Description string `json:"description"`
-		} `json:"data"`
-	}
-	if err := api.Get(ctx, path("")+"&limit=100", &endpoints); err != nil {
-		return fmt.Errorf("look for endpoints of %s: %w", target, err)
-	}
-	for _, e := range endpoints.Data {
-		if e.URL != target || e.Description != listenDescription {
-			continue
-		}
-		if err := api.Delete(ctx, path("/"+url.PathEscape(e.ID))); err != nil {
-			return fmt.Errorf("delete the endpoint %s that a killed listen left: %w", e.ID, err)
-		}
-		fmt.Fprintf(errOut, "deleted the endpoint %s that a killed listen left\n", e.ID)
-	}
-	return nil
-}
-
-// subscriptions are the sets of types, such as order.*, and the types.
-func subscriptions() []string {
-	sets := slices.Sorted(maps.Keys(commerce.EventSets()))
-	return slices.Concat(sets, []string{"*"}, commerce.EventNames())
-}
-
 // exampleOf returns a type that trigger can cause and one of the subscriptions takes.
 func exampleOf(subscriptions []string) string {
 	for _, name := range triggers() {
@@ -241,7 +185,7 @@ func exampleOf(subscriptions []string) string {
 			return name
 		}
 	}
-	return subscriptions[0] + " --forward-to URL"
+	return "TYPE"
 }
 
 // subscribe creates an endpoint for the listener at the local service and
@@ -259,10 +203,7 @@ func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listen
 		ID     string `json:"id"`
 		Secret string `json:"secret"`
 	}
-	if err := removeLeft(ctx, api, path, target, errOut); err != nil {
-		return nil, err
-	}
-	body := map[string]any{"url": target, "description": listenDescription, "events": c.events}
+	body := map[string]any{"url": target, "description": "commerce listen", "events": c.events}
 	if err := api.Create(ctx, path(""), body, &endpoint); err != nil {
 		return nil, fmt.Errorf("create an endpoint for %s: %w", target, err)
 	}

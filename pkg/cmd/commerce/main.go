@@ -1,6 +1,7 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
-// imports, exports and erases records, receives webhooks and causes events, follows the feed of changes, rebuilds and verifies the index of lists,
-// seals secrets again after a rotation, and shows, redrives and replays what waits in dead letter queues and the park.
+// imports, exports and erases records, receives webhooks and causes events,
+// rebuilds and verifies the index of lists, seals secrets again after a rotation,
+// and shows, redrives and replays what waits in dead letter queues and the park.
 // The work itself is in package ops and the local packages; this one has the
 // flags, the output and the exit codes.
 package main
@@ -102,14 +103,14 @@ func exitCode(err error) int {
 	return exitTrouble
 }
 
-// finish has a command and those below it put errors of AWS plainly, and exit
-// with exitFailed where they have no code of their own. A command that runs until
+// finish has a command and those below it exit with exitFailed where they have no
+// code of their own. A command that runs until
 // it is interrupted ends without an error.
 func finish(cmd *cobra.Command) {
 	cmd.Long = asCalled(cmd.Long)
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			err := plainly(run(cmd, args))
+			err := run(cmd, args)
 			switch own := (*exitError)(nil); {
 			case errors.Is(err, context.Canceled):
 				return nil
@@ -135,8 +136,8 @@ that compare or look have their own codes, which their help tells.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
-		newListenCommand(), newTriggerCommand(), newTailCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
-		newRejectsCommand(), newResealCommand(), newStatusCommand(), newDashboardCommand(), newOpenAPICommand(), newVersionCommand())
+		newListenCommand(), newTriggerCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
+		newRejectsCommand(), newResealCommand(), newStatusCommand(), newDashboardCommand(), newVersionCommand())
 	finish(root)
 	return root
 }

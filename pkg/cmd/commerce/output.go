@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
+	"log/slog"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,26 +11,9 @@ import (
 	"unicode/utf16"
 
 	"github.com/go-json-experiment/json"
-	"github.com/schollz/progressbar/v3"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/commerce-integration/service/pkg/ops"
 )
-
-// newBar returns a progress bar, which shows only on a terminal; max -1 means
-// unknown. Its errors may be ignored: no command fails because of its bar.
-func newBar(errOut io.Writer, description string, most int64, options ...progressbar.Option) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(most, append(options,
-		progressbar.OptionSetVisibility(isTerminal(errOut)), progressbar.OptionSetWriter(errOut),
-		progressbar.OptionSetDescription(description), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())...)
-}
-
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
 
 // writeTable aligns the cells of rows. The first row is the header.
 func writeTable(out io.Writer, rows [][]string) error {
@@ -87,52 +70,22 @@ func printIncomplete(out io.Writer, scan *ops.QueueScan) {
 	}
 }
 
-// jsonFlag is the flag --json of a command, which prints its result for programs.
-type jsonFlag bool
-
-func (j *jsonFlag) flag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar((*bool)(j), "json", false, "print one object of JSON")
-}
-
-// print writes the result as JSON, or has text print it for people.
-func (j jsonFlag) print(out io.Writer, result any, text func() error) error {
-	if j {
-		return writeJSON(out, result)
-	}
-	return text()
-}
-
-// printf is print with a text that is formatted.
-func (j jsonFlag) printf(out io.Writer, result any, format string, args ...any) error {
-	return j.print(out, result, func() error {
-		_, err := fmt.Fprintf(out, format, args...)
-		return err
-	})
-}
-
-// printCounts prints messages of a scan that were counted by group: as JSON, or as
-// a table, whose first row is the header, and a total.
-func printCounts[G any](out io.Writer, asJSON jsonFlag, scan *ops.QueueScan, groups []ops.GroupCount[G], table [][]string, noun string) error {
-	var result struct {
-		Messages int                 `json:"messages"`
-		Complete bool                `json:"complete"` // false when there may be more
-		Groups   []ops.GroupCount[G] `json:"groups"`
-	}
-	result.Groups = groups
-	_, result.Complete = scan.Seen()
+// printCounts prints messages of a scan that were counted by group, a row each
+// below the header, and their number.
+func printCounts[G any](out io.Writer, scan *ops.QueueScan, groups []ops.GroupCount[G], header []string, row func(ops.GroupCount[G]) []string, noun string) error {
+	messages, rows := 0, [][]string{header}
 	for _, g := range groups {
-		result.Messages += g.Messages
+		messages += g.Messages
+		rows = append(rows, row(g))
 	}
-	return asJSON.print(out, result, func() error {
-		if len(groups) > 0 {
-			if err := writeTable(out, table); err != nil {
-				return err
-			}
+	if len(groups) > 0 {
+		if err := writeTable(out, rows); err != nil {
+			return err
 		}
-		fmt.Fprintln(out, counted(result.Messages, noun))
-		printIncomplete(out, scan)
-		return nil
-	})
+	}
+	fmt.Fprintln(out, counted(messages, noun))
+	printIncomplete(out, scan)
+	return nil
 }
 
 func writeJSON(out io.Writer, v any) error {
@@ -142,4 +95,8 @@ func writeJSON(out io.Writer, v any) error {
 	}
 	_, err = out.Write(append(text, '\n'))
 	return err
+}
+
+func newLogger(out io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level}))
 }

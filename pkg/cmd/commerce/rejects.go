@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -16,10 +15,9 @@ import (
 // rejectsCommand is one run of commerce rejects.
 type rejectsCommand struct {
 	target
-	filter      ops.RejectFilter
-	show, limit int
-	replay      bool
-	json        jsonFlag
+	filter       ops.RejectFilter
+	show         int
+	replay, json bool
 }
 
 func newRejectsCommand() *cobra.Command {
@@ -38,41 +36,33 @@ meanwhile. The queue keeps a record for 14 days.`,
 			return unlessInterrupted(c.run(cmd.Context(), cmd.OutOrStdout()))
 		},
 	}
-	c.deadLetterFlags(cmd)
+	c.queueFlags(cmd)
 	flags := cmd.Flags()
 	flags.Var(idFlag{&c.organization}, "organization", "those of one organization")
-	enumFlag(cmd, &c.filter.Kind, "kind", "those of one kind, such as product", kindNames())
+	addEnum(cmd, &c.filter.Kind, "kind", "those of one kind, such as product", kindNames())
 	flags.StringVar(&c.filter.Reason, "reason", "", "those refused for one reason, such as validation_failed")
 	flags.IntVar(&c.show, "show", 0, "print so many records")
 	flags.BoolVar(&c.replay, "replay", false, "send the records to the records queue again")
-	flags.IntVar(&c.limit, "limit", 0, fmt.Sprintf("most records to send (default: all, of %d messages at most)", ops.MaxScan))
-	flags.BoolVar((*bool)(&c.json), "json", false, "print one object of JSON; with --show one of each record, a line each")
+	flags.BoolVar(&c.json, "json", false, "with --show: print one object of JSON for each record, a line each")
 	cmd.MarkFlagsMutuallyExclusive("show", "replay")
 	return cmd
 }
 
 func (c *rejectsCommand) run(ctx context.Context, out io.Writer) error {
-	switch {
-	case c.limit < 0 || c.show < 0:
-		return wrongUsage("--limit and --show: must be positive")
-	case c.limit > 0 && !c.replay:
-		return wrongUsage("--limit goes with --replay")
-	}
 	c.filter.OrganizationID = idFlag{&c.organization}.String()
 	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
 	if err != nil {
 		return err
 	}
-	if c.dlqURL == "" {
-		arn, err := c.deadLetterARN(ctx, client)
-		if err != nil {
-			return err
-		}
-		if c.dlqURL, err = ops.QueueURLOfARN(ctx, client, arn); err != nil {
-			return err
-		}
+	arn, err := c.deadLetterARN(ctx, client)
+	if err != nil {
+		return err
 	}
-	scan := ops.NewQueueScan(client, c.dlqURL, max(c.limit, c.show))
+	dead, err := ops.QueueURLOfARN(ctx, client, arn)
+	if err != nil {
+		return err
+	}
+	scan := ops.NewQueueScan(client, dead, c.show)
 	switch {
 	case c.replay:
 		return c.send(ctx, scan, &ops.Resend{Client: client, QueueURL: c.queueURL, Filter: c.filter}, out)
@@ -87,16 +77,14 @@ func (c *rejectsCommand) count(ctx context.Context, scan *ops.QueueScan, out io.
 	if err != nil {
 		return err
 	}
-	groups := counts.Sorted(ops.RejectGroup.Compare)
-	rows := [][]string{{"ORGANIZATION", "KIND", "REASON", "FIELD", "MESSAGES", "OLDEST"}}
-	for _, g := range groups {
+	header := []string{"ORGANIZATION", "KIND", "REASON", "FIELD", "MESSAGES", "OLDEST"}
+	return printCounts(out, scan, counts.Sorted(ops.RejectGroup.Compare), header, func(g ops.GroupCount[ops.RejectGroup]) []string {
 		kind := g.Group.Kind
 		if g.Group.Holds != ops.OneRecord {
 			kind = "(" + g.Group.Holds + ")"
 		}
-		rows = append(rows, []string{g.Group.OrganizationID, kind, g.Group.Reason, g.Group.Field, fmt.Sprint(g.Messages), timeCell(g.Oldest)})
-	}
-	return printCounts(out, c.json, scan, groups, rows, "message")
+		return []string{g.Group.OrganizationID, kind, g.Group.Reason, g.Group.Field, fmt.Sprint(g.Messages), timeCell(g.Oldest)}
+	}, "message")
 }
 
 func (c *rejectsCommand) print(out io.Writer, r *ops.Reject) error {
@@ -122,27 +110,14 @@ func (c *rejectsCommand) print(out io.Writer, r *ops.Reject) error {
 }
 
 func (c *rejectsCommand) send(ctx context.Context, scan *ops.QueueScan, s *ops.Resend, out io.Writer) error {
-	if s.QueueURL == c.dlqURL {
-		return fmt.Errorf("queue %s cannot be both where refused records are and where they are sent", c.dlqURL)
-	}
 	err := s.Run(ctx, scan)
-	_, complete := scan.Seen()
-	result := struct {
-		Sent          int    `json:"sent"`
-		To            string `json:"to"`
-		RefusedAgain  int    `json:"refusedAgain"`
-		WithoutRecord int    `json:"withoutRecord"` // messages that stay
-		Complete      bool   `json:"complete"`      // false when there may be more
-	}{s.Sent, s.QueueURL, s.RefusedAgain, s.WithoutRecord, complete}
-	return errors.Join(err, c.json.print(out, result, func() error {
-		fmt.Fprintf(out, "sent %s to %s\n", counted(s.Sent, "record"), s.QueueURL)
-		if s.RefusedAgain > 0 {
-			fmt.Fprintf(out, "%s came back refused\n", counted(s.RefusedAgain, "record"))
-		}
-		if s.WithoutRecord > 0 {
-			fmt.Fprintf(out, "left %s without a single record\n", counted(s.WithoutRecord, "message"))
-		}
-		printIncomplete(out, scan)
-		return nil
-	}))
+	fmt.Fprintf(out, "sent %s to %s\n", counted(s.Sent, "record"), s.QueueURL)
+	if s.RefusedAgain > 0 {
+		fmt.Fprintf(out, "%s came back refused\n", counted(s.RefusedAgain, "record"))
+	}
+	if s.WithoutRecord > 0 {
+		fmt.Fprintf(out, "left %s without a single record\n", counted(s.WithoutRecord, "message"))
+	}
+	printIncomplete(out, scan)
+	return err
 }

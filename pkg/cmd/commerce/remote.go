@@ -22,7 +22,7 @@ type remoteListener struct {
 	feedReader
 	forward string // URL that gets them; "": they are only shown
 	secret  string
-	json    jsonFlag
+	json    bool
 
 	organization value.ID
 	signingKey   []byte
@@ -39,7 +39,8 @@ func (l *remoteListener) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := l.prepare(ctx, api, errOut); err != nil {
 		return err
 	}
-	return l.follow(ctx, api, errOut, func(c feedChange) error {
+	before := l.after
+	err = l.read(ctx, api, waitForChanges, errOut, func(c feedChange) error {
 		event, err := l.event(c)
 		if err != nil {
 			return err
@@ -57,6 +58,10 @@ func (l *remoteListener) run(ctx context.Context, out, errOut io.Writer) error {
 		printEvent(out, l.json, shown)
 		return nil
 	})
+	if l.after != before {
+		fmt.Fprintf(errOut, "to go on from here: --after %s\n", l.after)
+	}
+	return err
 }
 
 // prepare finds out whose changes they are, and takes or makes the secret.

@@ -26,7 +26,6 @@ type replayCommand struct {
 	consumer   string
 	dryRun     bool
 	limit      int
-	json       jsonFlag
 }
 
 func newReplayCommand() *cobra.Command {
@@ -47,24 +46,19 @@ Other receivers do not see the messages meanwhile.`,
 	}
 	c.tableFlags(cmd)
 	flags := cmd.Flags()
-	c.endpointFlag(cmd)
-	urlFlag(cmd, &c.queueURL, "queue-url", "URL of the park in AWS, instead of the local runner's")
-	urlFlag(cmd, &c.deliveriesURL, "deliveries-queue-url", "URL of the deliveries queue in AWS, for the dispatcher")
-	urlFlag(cmd, &c.slowDeliveriesURL, "slow-deliveries-queue-url", "URL of the slow deliveries queue in AWS, for the dispatcher")
-	urlFlag(cmd, &c.indexJobsURL, "index-jobs-queue-url", "URL of the queue of index jobs in AWS, for the indexer")
+	flags.StringVar(&c.queueURL, "queue-url", "", "URL of the park in AWS, instead of the local runner's")
+	flags.StringVar(&c.deliveriesURL, "deliveries-queue-url", "", "URL of the deliveries queue in AWS, for the dispatcher")
+	flags.StringVar(&c.slowDeliveriesURL, "slow-deliveries-queue-url", "", "URL of the slow deliveries queue in AWS, for the dispatcher")
+	flags.StringVar(&c.indexJobsURL, "index-jobs-queue-url", "", "URL of the queue of index jobs in AWS, for the indexer")
 	flags.StringVar(&c.alertTopic, "alert-topic", "", "ARN of the SNS topic that alerts are published to (default: none is)")
-	enumFlag(cmd, &c.consumer, "consumer", "dispatcher or indexer (default: both)", []string{ops.Dispatcher, ops.Indexer})
+	addEnum(cmd, &c.consumer, "consumer", "dispatcher or indexer (default: both)", []string{ops.Dispatcher, ops.Indexer})
 	flags.BoolVar(&c.dryRun, "dry-run", false, "count the parked records by consumer and reason")
 	flags.IntVar(&c.limit, "limit", 0, fmt.Sprintf("most records to replay (default: all, of %d messages at most)", ops.MaxScan))
-	c.json.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "limit")
 	return cmd
 }
 
 func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
-	if c.limit < 0 {
-		return wrongUsage("--limit %d: must be positive", c.limit)
-	}
 	client, err := c.openQueues(ctx)
 	if err != nil {
 		return err
@@ -77,18 +71,13 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var result replayResult
 	queueAt := func(url string) *queue.Queue { return queue.New(client, url) }
 	r := &ops.Replay{
 		Table: table, Consumer: c.consumer,
 		Deliveries: queue.NewDeliveries(queueAt(c.deliveriesURL), queueAt(c.slowDeliveriesURL)),
 		IndexJobs:  queue.NewIndexJobs(queueAt(c.indexJobsURL)),
 		Failed: func(record string, err error) {
-			f := replayFailure{record, ops.FirstLine(err.Error())}
-			result.Failed = append(result.Failed, f)
-			if !c.json {
-				fmt.Fprintln(out, visible(f.Record)+": "+visible(f.Message))
-			}
+			fmt.Fprintln(out, visible(record)+": "+visible(ops.FirstLine(err.Error())))
 		},
 	}
 	if c.alertTopic != "" {
@@ -99,32 +88,12 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 		r.Topic = snstopic.New(sns.NewFromConfig(cfg), c.alertTopic)
 	}
 	replayed, failed, err := r.Run(ctx, scan)
-	result.Replayed = replayed
-	_, result.Complete = scan.Seen()
-	err = errors.Join(err, c.json.print(out, result, func() error {
-		fmt.Fprintf(out, "replayed %s\n", counted(replayed, "record"))
-		printIncomplete(out, scan)
-		return nil
-	}))
-	switch {
-	case failed == 1:
-		err = errors.Join(err, errors.New("1 record failed again and stays parked"))
-	case failed > 1:
-		err = errors.Join(err, fmt.Errorf("%d records failed again and stay parked", failed))
+	fmt.Fprintf(out, "replayed %s\n", counted(replayed, "record"))
+	printIncomplete(out, scan)
+	if failed > 0 {
+		err = errors.Join(err, fmt.Errorf("failed again and parked still: %s", counted(failed, "record")))
 	}
 	return err
-}
-
-// replayResult is what commerce replay prints as JSON.
-type replayResult struct {
-	Replayed int             `json:"replayed"`
-	Failed   []replayFailure `json:"failed"`
-	Complete bool            `json:"complete"` // false when there may be more
-}
-
-type replayFailure struct {
-	Record  string `json:"record"`
-	Message string `json:"message"`
 }
 
 // openQueues returns a client for the queues: all of the local runner, or all
@@ -133,7 +102,7 @@ func (c *replayCommand) openQueues(ctx context.Context) (*sqs.Client, error) {
 	given := []string{c.queueURL, c.table, c.deliveriesURL, c.slowDeliveriesURL, c.indexJobsURL}
 	switch whole := !slices.Contains(given, ""); {
 	case whole, c.dryRun && c.queueURL != "":
-		return newSQSClient(ctx, c.endpoint)
+		return newSQSClient(ctx, c.queueURL)
 	case strings.Join(given, "") != "":
 		return nil, wrongUsage("the park in AWS needs --queue-url, and without --dry-run --table, " +
 			"--deliveries-queue-url, --slow-deliveries-queue-url and --index-jobs-queue-url")
@@ -153,9 +122,7 @@ func (c *replayCommand) count(ctx context.Context, scan *ops.QueueScan, out io.W
 		return err
 	}
 	groups := counts.Sorted(func(a, b ops.ParkedGroup) int { return strings.Compare(a.Consumer+a.Reason, b.Consumer+b.Reason) })
-	rows := [][]string{{"CONSUMER", "RECORDS", "OLDEST", "REASON"}}
-	for _, g := range groups {
-		rows = append(rows, []string{g.Group.Consumer, fmt.Sprint(g.Messages), timeCell(g.Oldest), g.Group.Reason})
-	}
-	return printCounts(out, c.json, scan, groups, rows, "parked record")
+	return printCounts(out, scan, groups, []string{"CONSUMER", "RECORDS", "OLDEST", "REASON"}, func(g ops.GroupCount[ops.ParkedGroup]) []string {
+		return []string{g.Group.Consumer, fmt.Sprint(g.Messages), timeCell(g.Oldest), g.Group.Reason}
+	}, "parked record")
 }

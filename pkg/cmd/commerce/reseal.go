@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,6 @@ type resealCommand struct {
 	target
 	secret string
 	dryRun bool
-	json   jsonFlag
 }
 
 func newResealCommand() *cobra.Command {
@@ -36,8 +34,7 @@ the two keys.
 
 It reads the whole table, half a read unit for each 4 KB, until a pass finds
 nothing under an older key, and writes an item only as it was read, so that it
-may run beside the service. An interrupted run goes on where it was within a
-day. Instances of the service may seal under the key before for five minutes
+may run beside the service, and be interrupted and repeated. Instances of the service may seal under the key before for five minutes
 after a rotation: a run within that time says when to give the command again.
 
 --dry-run counts and changes nothing. The exit code is 0 when everything is
@@ -51,76 +48,50 @@ not look. What no key opens is named.`,
 	c.tableFlags(cmd)
 	cmd.Flags().StringVar(&c.secret, "secret", "", "ARN or name of the service key's secret in AWS, the stack's output ServiceKeySecretArn")
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "count the items under an older key")
-	c.json.flag(cmd)
 	cmd.MarkFlagsRequiredTogether("table", "secret")
 	return cmd
 }
 
 func (c *resealCommand) run(ctx context.Context, out, errOut io.Writer) error {
-	counts, created, err := c.reseal(ctx, errOut)
+	table, _, err := c.openTable(ctx)
 	if err != nil {
 		return trouble(err)
 	}
-	return c.report(out, counts, created)
-}
-
-// reseal also returns when the current key was made.
-func (c *resealCommand) reseal(ctx context.Context, errOut io.Writer) (counts ops.ResealCounts, created time.Time, err error) {
-	table, info, err := c.openTable(ctx)
+	keys, created, err := c.serviceKeys(ctx)
 	if err != nil {
-		return counts, created, err
-	}
-	keys, created, err := c.serviceKeys(ctx, c.secret)
-	if err != nil {
-		return counts, created, err
+		return trouble(err)
 	}
 	box, err := sealed.NewBox(keys[0], keys[1:]...)
 	if err != nil {
-		return counts, created, err
+		return trouble(err)
 	}
 	r := &ops.Reseal{Table: table, Box: box, Clock: time.Now, DryRun: c.dryRun, Unreadable: func(item string, err error) {
 		fmt.Fprintln(errOut, visible(item)+": "+visible(err.Error()))
 	}}
-	r.Position = &ops.Position[ops.ResealState]{}
-	if !c.dryRun {
-		owner := c.table
-		if info != nil {
-			owner = info.OrganizationID // new data has a new one
-		}
-		fingerprint := ops.Fingerprint(owner, os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), sealed.KeyID(keys[0]))
-		now, file := time.Now(), ops.PositionFile(c.data, "reseal", fingerprint)
-		if r.Position, err = ops.OpenPosition(file, fingerprint, now, now.Add(-ops.MaxPositionAge), ops.ResealState{}); err != nil {
-			return counts, created, err
-		}
-		if r.Position.State.Counts.Items > 0 {
-			fmt.Fprintln(errOut, "going on with an interrupted run")
-		}
+	counts, err := r.Run(ctx)
+	if err != nil {
+		return trouble(err)
 	}
-	if counts, err = r.Run(ctx); err != nil {
-		return counts, created, fmt.Errorf("%w; give the same command again to go on", unlessInterrupted(err))
-	}
-	return counts, created, r.Position.Remove()
+	return reportResealed(out, counts, created)
 }
 
 // serviceKeys returns the service keys, the current one first, and when the
 // newest was made, zero for the local runner's.
-func (t *target) serviceKeys(ctx context.Context, secret string) (keys [][]byte, created time.Time, err error) {
-	if t.table == "" {
-		keys, err = runner.ReadServiceKeys(t.data)
+func (c *resealCommand) serviceKeys(ctx context.Context) (keys [][]byte, created time.Time, err error) {
+	if c.table == "" {
+		keys, err = runner.ReadServiceKeys(c.data)
 		return keys, created, err
 	}
 	cfg, err := awsConfig(ctx)
 	if err != nil {
 		return nil, created, err
 	}
-	return app.ServiceKeys(ctx, cfg, secret)
+	return app.ServiceKeys(ctx, cfg, c.secret)
 }
 
-func (c *resealCommand) report(out io.Writer, counts ops.ResealCounts, created time.Time) error {
-	if err := c.json.printf(out, counts, "sealed items  %d\nresealed      %d\nleft          %d\nunreadable    %d\n",
-		counts.Items, counts.Resealed, counts.Left, counts.Unreadable); err != nil {
-		return trouble(err)
-	}
+func reportResealed(out io.Writer, counts ops.ResealCounts, created time.Time) error {
+	fmt.Fprintf(out, "sealed items  %d\nresealed      %d\nleft          %d\nunreadable    %d\n",
+		counts.Items, counts.Resealed, counts.Left, counts.Unreadable)
 	settled := created.Add(sealed.KeysMaxAge)
 	switch {
 	case counts.Left+counts.Unreadable > 0:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -61,34 +61,21 @@ func TestResealMovesATableInAWSToTheNewKey(t *testing.T) {
 	s.Box = box()
 	url := "https://example.com/hook"
 	e, secret := s.NewEndpoint(t, webhook.CreateWebhookEndpointDto{URL: &url, Events: &[]string{"*"}})
-	reseal := func(wantCode int, want string, flags ...string) {
+	reseal := func(wantCode int, want ops.ResealCounts, flags ...string) {
 		t.Helper()
-		cmd := newRootCommand()
-		var out, errOut bytes.Buffer
-		cmd.SetOut(&out)
-		cmd.SetErr(&errOut)
-		cmd.SetArgs(append([]string{"reseal", "--table", h.info.TableName, "--secret", "ServiceKey", "--data", h.data, "--json"}, flags...))
-		if err := cmd.ExecuteContext(t.Context()); exitCode(err) != wantCode || strings.TrimSpace(out.String()) != want {
-			t.Errorf("%v: exit code %d, %v, printed %s; want %d and %s", flags, exitCode(err), err, &out, wantCode, want)
+		text := fmt.Sprintf("sealed items  %d\nresealed      %d\nleft          %d\nunreadable    %d\n", want.Items, want.Resealed, want.Left, want.Unreadable)
+		if wantCode == exitTrouble {
+			text = ""
+		}
+		stdout, stderr, err := runCommand(t.Context(), append([]string{"reseal", "--table", h.info.TableName, "--secret", "ServiceKey"}, flags...)...)
+		if exitCode(err) != wantCode || stdout != text {
+			t.Errorf("%v: exit code %d, %s, printed %s; want %d and %s", flags, exitCode(err), stderr, stdout, wantCode, text)
 		}
 	}
 	manager.Put("ServiceKey", strings.Repeat("second", 11))
-	status := func(wantCode int, want string) {
-		t.Helper()
-		queues := newQueues(t)
-		stdout, stderr, err := runCommand(t.Context(), "status", "--data", t.TempDir(), "--endpoint", queues.file.SQSEndpoint,
-			"--queue-url", queues.file.RecordsQueueURL, "--table", h.info.TableName, "--secret", "ServiceKey")
-		if exitCode(err) != wantCode || !strings.HasSuffix(stdout, want) {
-			t.Errorf("status: exit code %d, %s, printed %s; want %d and %q", exitCode(err), stderr, stdout, wantCode, want)
-		}
-	}
-	const advice = "\n1 item under an older service key; before the next rotation: commerce reseal --table %s --secret ServiceKey\n"
-	stale := fmt.Sprintf(advice, h.info.TableName)
-	status(1, stale)
-	reseal(1, `{"items":1,"resealed":0,"left":1,"unreadable":0}`, "--dry-run")
-	reseal(0, `{"items":1,"resealed":1,"left":0,"unreadable":0}`)
-	reseal(0, `{"items":1,"resealed":0,"left":0,"unreadable":0}`, "--dry-run")
-	status(0, "-\n")
+	reseal(1, ops.ResealCounts{Items: 1, Resealed: 0, Left: 1, Unreadable: 0}, "--dry-run")
+	reseal(0, ops.ResealCounts{Items: 1, Resealed: 1, Left: 0, Unreadable: 0})
+	reseal(0, ops.ResealCounts{Items: 1, Resealed: 0, Left: 0, Unreadable: 0}, "--dry-run")
 	if got, err := box().Open(s.StoredEndpoint(t, e.ID).Secret.Sealed, webhook.SecretPurpose(e.ID)); err != nil || string(got) != secret {
 		t.Errorf("the secret opens as %q, %v; want %q", got, err, secret)
 	}
@@ -96,25 +83,20 @@ func TestResealMovesATableInAWSToTheNewKey(t *testing.T) {
 	// Instances may seal under the key before for five minutes.
 	now = time.Now()
 	manager.Put("ServiceKey", strings.Repeat("third", 13))
-	reseal(1, `{"items":1,"resealed":1,"left":0,"unreadable":0}`)
+	reseal(1, ops.ResealCounts{Items: 1, Resealed: 1, Left: 0, Unreadable: 0})
 
 	// Two rotations without reseal in between.
 	now = time.Now().Add(-time.Hour)
 	manager.Put("ServiceKey", strings.Repeat("fourth", 11))
 	manager.Put("ServiceKey", strings.Repeat("fifth", 13))
-	reseal(1, `{"items":1,"resealed":0,"left":0,"unreadable":1}`)
-	status(1, stale)
+	reseal(1, ops.ResealCounts{Items: 1, Resealed: 0, Left: 0, Unreadable: 1})
 	manager.Away(true)
-	reseal(2, "")
-	status(2, "")
+	reseal(exitTrouble, ops.ResealCounts{})
 }
 
 func TestResealUsesTheLocalRunnersKey(t *testing.T) {
 	h := newTableHarness(t)
-	cmd := newRootCommand()
-	cmd.SetOut(&bytes.Buffer{})
-	cmd.SetArgs([]string{"reseal", "--data", h.data})
-	if err := cmd.ExecuteContext(t.Context()); exitCode(err) != exitTrouble {
+	if _, _, err := runCommand(t.Context(), "reseal", "--data", h.data); exitCode(err) != exitTrouble {
 		t.Errorf("without a key: %v, want exit code %d", err, exitTrouble)
 	}
 }

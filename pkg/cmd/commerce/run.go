@@ -48,10 +48,10 @@ make build must have built them for this machine.`,
 	flags.StringVar(&o.DataDir, "data", defaultData, "data folder")
 	flags.StringVar(&o.Template, "template", "template.yaml", "the stack's template")
 	flags.StringVar(&o.Table, "table", "", "name of the table, which is made if it is not there (default: commerce)")
-	enumFlag(cmd, &o.tableServer, "table-server", "dynoxide or dynamodb-local, default by platform",
+	addEnum(cmd, &o.tableServer, "table-server", "dynoxide or dynamodb-local, default by platform",
 		[]string{string(tableserver.Dynoxide), string(tableserver.DynamoDBLocal)})
 	o.logLevel = "warn"
-	enumFlag(cmd, &o.logLevel, "log-level", "debug, info, warn or error", []string{"debug", "info", "warn", "error"})
+	addEnum(cmd, &o.logLevel, "log-level", "debug, info, warn or error", []string{"debug", "info", "warn", "error"})
 	flags.BoolVar(&o.Fresh, "fresh", false, "remove the old data first")
 	flags.BoolVar(&o.NoDemo, "no-demo", false, "without demo records")
 	flags.BoolVar(&o.noPrivateTargets, "no-private-targets", false, "refuse webhooks to private addresses, as in AWS")

@@ -29,6 +29,8 @@ func TestCommandLines(t *testing.T) {
 			q := newQueues(env.T().(testing.TB))
 			env.Values["queues"] = q
 			env.Setenv("DATA", q.data)
+			env.Setenv("QUEUE", q.file.RecordsQueueURL)
+			env.Setenv("ORG", testOrganization)
 			env.Setenv("SITE1", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f07")
 			env.Setenv("SITE2", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f08")
 			return nil

@@ -1,22 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
-	"github.com/go-json-experiment/json"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -65,8 +60,8 @@ func (w *wiretap) next(t *testing.T) request {
 // request is a webhook, taken apart so that it can be tampered with.
 type request struct {
 	method string
-	Header map[string]string `json:"header"` // by lower-case name
-	Body   string            `json:"body"`
+	Header map[string]string // by lower-case name
+	Body   string
 }
 
 func (r request) with(header, v string) request {
@@ -93,7 +88,7 @@ func (r request) signatures() []string { return strings.Fields(r.Header["webhook
 // must verify it.
 type specimen struct {
 	name   string
-	Secret string `json:"secret"`
+	Secret string
 	request
 	good bool
 }
@@ -151,38 +146,10 @@ func (s *service) spicedOrder() string {
 		"notes":"Thé \u2028 <☕> 𝄞 & \\","items":[{"name":"Tea","quantity":2,"unitPrice":9.9}]}}`, s.OrganizationID, value.NewID())
 }
 
-// good and bad begin the verdicts of a library. Anything else is a fault of
-// ours, or of the library's.
-const (
-	good = "good"
-	bad  = "bad: "
-)
-
-// judge has the official library of each language verify the specimens.
+// judge has the official library verify the specimens.
 func judge(t *testing.T, cases []specimen) {
 	t.Helper()
-	for _, library := range []struct {
-		language string
-		verify   func(*testing.T, []specimen) []string
-	}{{"Go", verifyInGo}, {"JavaScript", verifyInNode}, {"Python", verifyInPython}} {
-		t.Run(library.language, func(t *testing.T) {
-			verdicts := library.verify(t, cases)
-			if len(verdicts) != len(cases) {
-				t.Fatalf("%d verdicts on %d requests: %q", len(verdicts), len(cases), verdicts)
-			}
-			for i, c := range cases {
-				if verdict := verdicts[i]; c.good && verdict != good || !c.good && !strings.HasPrefix(verdict, bad) {
-					t.Errorf("%s: got %q, want good %v of\n%v", c.name, verdict, c.good, c.request)
-				}
-			}
-		})
-	}
-}
-
-func verifyInGo(t *testing.T, cases []specimen) []string {
-	t.Helper()
-	verdicts := make([]string, len(cases))
-	for i, c := range cases {
+	for _, c := range cases {
 		header := http.Header{}
 		for name, v := range c.Header {
 			header.Set(name, v)
@@ -191,94 +158,8 @@ func verifyInGo(t *testing.T, cases []specimen) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdicts[i] = good
-		if err := webhook.Verify([]byte(c.Body), header); err != nil {
-			verdicts[i] = bad + err.Error()
+		if err := webhook.Verify([]byte(c.Body), header); (err == nil) != c.good {
+			t.Errorf("%s: got %v, want good %v of\n%v", c.name, err, c.good, c.request)
 		}
 	}
-	return verdicts
-}
-
-func verifyInNode(t *testing.T, cases []specimen) []string {
-	t.Helper()
-	const library = "standardwebhooks@1.1.1"
-	installed := install(t, "npm-"+library, func(dir string) error {
-		return command(t, "npm", "install", library, "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-	})
-	return verifyIn(t, cases, "NODE_PATH="+filepath.Join(installed, "node_modules"), "node", "testdata/verify.js")
-}
-
-func verifyInPython(t *testing.T, cases []specimen) []string {
-	t.Helper()
-	const library = "standardwebhooks==1.1.0"
-	installed := install(t, "pypi-"+library, func(dir string) error {
-		// pip of an environment: the system's may be absent or refuse.
-		environment := filepath.Join(t.TempDir(), "environment")
-		if err := command(t, "python3", "-m", "venv", environment); err != nil {
-			return err
-		}
-		return command(t, filepath.Join(environment, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-			"--no-deps", "--only-binary", ":all:", "--target", dir, library)
-	})
-	return verifyIn(t, cases, "PYTHONPATH="+installed, "python3", "testdata/verify.py")
-}
-
-// verifyIn gives the specimens to a program, a line each, and returns its
-// lines.
-func verifyIn(t *testing.T, cases []specimen, environment, program string, args ...string) []string {
-	t.Helper()
-	var in bytes.Buffer
-	for _, c := range cases {
-		if err := json.MarshalWrite(&in, c); err != nil {
-			t.Fatal(err)
-		}
-		in.WriteByte('\n')
-	}
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), environment)
-	cmd.Stdin, cmd.Stderr = &in, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v, after %q", program, args, err, out)
-	}
-	return strings.Split(strings.TrimSpace(string(out)), "\n")
-}
-
-// install returns the folder of a library in the user's cache. What is not
-// there yet is made beside it and moved there in one step, so that concurrent
-// tests and those that are interrupted leave nothing half done.
-func install(t *testing.T, name string, into func(dir string) error) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(cache, "commerce-integration", name)
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	work, err := os.MkdirTemp(filepath.Dir(dir), "install-") //nolint:usetesting // it is renamed, so it must be on dir's file system
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(work)
-	if err := into(work); err != nil {
-		t.Fatalf("install %s: %v", name, err)
-	}
-	if err := os.Rename(work, dir); err != nil && !os.IsExist(err) {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func command(t *testing.T, program string, args ...string) error {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, out)
-	}
-	return nil
 }

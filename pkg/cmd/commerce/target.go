@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -31,34 +30,23 @@ const defaultData = ".local"
 // region and credentials come from the environment. A command declares only
 // the flags that it needs.
 type target struct {
-	data                       string
-	table                      string
-	endpoint, queueURL, dlqURL string
-	organization               value.ID
+	data            string
+	table, queueURL string
+	organization    value.ID
+}
+
+func (t *target) dataFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.data, "data", defaultData, "data folder of the local runner")
 }
 
 func (t *target) tableFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.data, "data", defaultData, "data folder of the local runner")
+	t.dataFlag(cmd)
 	cmd.Flags().StringVar(&t.table, "table", "", "name of a table in AWS, instead of the local runner's")
 }
 
 func (t *target) queueFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.data, "data", defaultData, "data folder of the local runner")
-	t.endpointFlag(cmd)
-	urlFlag(cmd, &t.queueURL, "queue-url", "URL of the queue (default: the local runner's)")
-}
-
-func (t *target) endpointFlag(cmd *cobra.Command) {
-	urlFlag(cmd, &t.endpoint, "endpoint", "SQS endpoint (default: the local runner's, or AWS)")
-}
-
-func (t *target) deadLetterFlags(cmd *cobra.Command) {
-	t.queueFlags(cmd)
-	urlFlag(cmd, &t.dlqURL, "dlq-url", "URL of the dead letter queue (default: by the redrive policy)")
-}
-
-func (t *target) organizationFlag(cmd *cobra.Command) {
-	cmd.Flags().Var(idFlag{&t.organization}, "organization", "the organization (default: the local runner's)")
+	t.dataFlag(cmd)
+	cmd.Flags().StringVar(&t.queueURL, "queue-url", "", "URL of the queue (default: the local runner's)")
 }
 
 // openTable returns the table, and the local runner's description of itself
@@ -98,23 +86,8 @@ func (t *target) openOrganization(ctx context.Context) (*dynamo.Table, value.ID,
 	return table, org, err
 }
 
-// localOrganization fills in the local runner's organization unless
-// --organization names one.
-func (t *target) localOrganization() error {
-	if !t.organization.IsZero() {
-		return nil
-	}
-	info, err := runner.ReadInfo(t.data)
-	if err != nil {
-		return fmt.Errorf("--organization is required: %w", err)
-	}
-	t.organization, err = value.ParseID(info.OrganizationID)
-	return err
-}
-
 // openQueue returns a client for the queue that --queue-url names, or for the
-// local runner's queue, whose URL it fills in. A URL on another host than the
-// local runner's means AWS.
+// local runner's queue, whose URL it fills in.
 func (t *target) openQueue(ctx context.Context, local func(*runner.Info) string) (*sqs.Client, error) {
 	client, info, err := t.openSQS(ctx, "name a queue with --queue-url")
 	if err == nil && t.queueURL == "" {
@@ -123,59 +96,41 @@ func (t *target) openQueue(ctx context.Context, local func(*runner.Info) string)
 	return client, err
 }
 
-// openSQS returns the local runner's description of itself, too, which is there
-// unless --queue-url names a queue. Advice says how to do without a runner.
+// openSQS returns a client for the queue that --queue-url names, or for the local
+// runner's queues with its description of itself. Advice says how to do without a
+// runner.
 func (t *target) openSQS(ctx context.Context, advice string) (*sqs.Client, *runner.Info, error) {
+	if t.queueURL != "" {
+		client, err := newSQSClient(ctx, t.queueURL)
+		return client, nil, err
+	}
 	info, err := runner.ReadInfo(t.data)
-	if err != nil && (t.queueURL == "" || !errors.Is(err, runner.ErrNotRunning)) {
+	if err != nil {
 		return nil, nil, fmt.Errorf("%w, or %s", err, advice)
 	}
-	switch {
-	case t.endpoint != "":
-	case info != nil && (t.queueURL == "" || sameHost(t.queueURL, info.SQSEndpoint)):
-		t.endpoint = info.SQSEndpoint
-	case isLoopback(t.queueURL):
-		if u, err := url.Parse(t.queueURL); err == nil {
-			t.endpoint = u.Scheme + "://" + u.Host
-		}
-	}
-	client, err := newSQSClient(ctx, t.endpoint)
+	client, err := newSQSClient(ctx, info.SQSEndpoint)
 	return client, info, err
 }
 
-// deadLetterARN returns the ARN of the dead letter queue that --dlq-url names,
-// or of the one in the queue's redrive policy.
+// deadLetterARN returns the ARN of the dead letter queue in the queue's redrive
+// policy.
 func (t *target) deadLetterARN(ctx context.Context, client *sqs.Client) (string, error) {
-	if t.dlqURL != "" {
-		return ops.QueueARN(ctx, client, t.dlqURL)
-	}
 	arn, err := ops.DeadLetterARN(ctx, client, t.queueURL)
 	if err == nil && arn == "" {
-		err = fmt.Errorf("queue %s has no redrive policy; name its dead letter queue with --dlq-url", t.queueURL)
+		err = fmt.Errorf("queue %s has no redrive policy", t.queueURL)
 	}
 	return arn, err
 }
 
-func sameHost(a, b string) bool {
-	ua, erra := url.Parse(a)
-	ub, errb := url.Parse(b)
-	return erra == nil && errb == nil && ua.Host == ub.Host
-}
-
-// newSQSClient uses made-up credentials, which nobody checks, for an endpoint
-// on this machine, and those of the environment for any other.
-func newSQSClient(ctx context.Context, endpoint string) (client *sqs.Client, err error) {
-	cfg := runner.AWSConfig()
-	if !isLoopback(endpoint) {
-		if cfg, err = awsConfig(ctx); err != nil {
-			return nil, err
-		}
+// newSQSClient uses the server of a URL on this machine with made-up credentials,
+// which nobody checks, and AWS as the environment says for any other.
+func newSQSClient(ctx context.Context, queueURL string) (*sqs.Client, error) {
+	u, err := url.Parse(queueURL)
+	if err == nil && isLoopback(u.Hostname()) {
+		return sqs.NewFromConfig(runner.AWSConfig(), func(o *sqs.Options) { o.BaseEndpoint = aws.String(u.Scheme + "://" + u.Host) }), nil
 	}
-	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
-		if endpoint != "" {
-			o.BaseEndpoint = &endpoint
-		}
-	}), nil
+	cfg, err := awsConfig(ctx)
+	return sqs.NewFromConfig(cfg), err
 }
 
 func awsConfig(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
@@ -190,11 +145,6 @@ func awsConfig(ctx context.Context, options ...func(*config.LoadOptions) error) 
 	return cfg, nil
 }
 
-func isLoopback(endpoint string) bool {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
-	}
-	host := u.Hostname()
+func isLoopback(host string) bool {
 	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 }

@@ -20,7 +20,6 @@ func newTokenCommand() *cobra.Command {
 	var grant issuer.Grant
 	var data string
 	var roles, sites []string
-	var asJSON jsonFlag
 	cmd := &cobra.Command{
 		Use: "token --organization UUID", Short: "Make a user's token for the local service", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,25 +37,17 @@ func newTokenCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result := struct {
-				Token          string      `json:"token"`
-				OrganizationID value.ID    `json:"organizationId"`
-				UserID         string      `json:"userId"`
-				Roles          []auth.Role `json:"roles"`
-				ExpiresIn      int64       `json:"expiresIn"` // seconds
-			}{token, grant.OrganizationID, grant.Subject, grant.Roles, int64(grant.Lifetime.Seconds())}
-			return asJSON.printf(cmd.OutOrStdout(), result, "%s\n", token)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
+			return err
 		},
 	}
 	flags := cmd.Flags()
 	flags.Var(idFlag{&grant.OrganizationID}, "organization", "the user's organization (required)")
 	flags.StringVar(&grant.Subject, "user", "", "the user's id (default: a new UUID)")
 	flags.StringSliceVar(&roles, "roles", []string{string(auth.Owner)}, strings.Join(roleNames(), ", "))
-	complete(cmd, "roles", roleNames())
 	flags.StringSliceVar(&sites, "sites", nil, "limit the user to these sites, UUIDs")
 	flags.DurationVar(&grant.Lifetime, "ttl", time.Hour, "how long the token is good for")
 	flags.StringVar(&data, "data", defaultData, "data folder of the local runner")
-	asJSON.flag(cmd)
 	_ = cmd.MarkFlagRequired("organization")
 	return cmd
 }

@@ -327,11 +327,15 @@ func (s *scenario) command(t *testing.T) {
 	if err := os.WriteFile(articles, []byte("sku,name,sellingPrice\nCLOUD-1,Sencha,9.90\nCLOUD-2,Assam,free\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	imports := exec.CommandContext(t.Context(), "go", "run", "./pkg/cmd/commerce", "import", "--json", "--kind", "product", "--id-from", "sku",
+	mapping := filepath.Join(t.TempDir(), "mapping.json")
+	if err := os.WriteFile(mapping, []byte(`{"kind":"product","idFrom":"sku","columns":{"sku":"sku","name":"name","sellingPrice":"sellingPrice"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	imports := exec.CommandContext(t.Context(), "go", "run", "./pkg/cmd/commerce", "import", "--mapping", mapping,
 		"--url", s.base(t), "--token", s.token(t, s.organization, auth.Owner), articles)
 	imports.Dir = file(t, ".")
 	out, err := imports.Output()
-	if !strings.Contains(string(out), `"accepted":1`) || !strings.Contains(string(out), `"rejected":1`) {
+	if !strings.Contains(string(out), "accepted  1\nrejected  1\n") {
 		t.Errorf("got %s, %v; want one record accepted and one refused", out, err)
 	}
 }

@@ -20,7 +20,7 @@ func (s *Source) emitCategory(path string, place Place, emit emitter) error {
 		body["id"], body["name"] = id, name
 		if !s.categories[id] {
 			s.categories[id] = true
-			if err := emit(put(commerce.KindCategory, place, encode(body)), nil); err != nil {
+			if err := emit(Record{Kind: commerce.KindCategory, Op: commerce.OpPut, Body: encode(body), Place: place}, nil); err != nil {
 				return err
 			}
 		}

@@ -3,7 +3,6 @@ package importer
 import (
 	"embed"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -14,8 +13,8 @@ import (
 
 // The folder formats has a program in jq for each kind of file that a shop
 // system writes: its input is the numbers of the rows of one record, its output
-// records, {row, record, kind, categories}, or what it refuses, {rejected: {row,
-// field, message}}.
+// records, {row, record, categories}, or what it refuses, {rejected: {row, field,
+// message}}.
 //
 //go:embed formats
 var formatFiles embed.FS
@@ -57,7 +56,6 @@ func shopFormat(sh *sheet) Format {
 
 // readShop reads one file of a shop system.
 func (s *Source) readShop(sh *sheet, emit emitter) error {
-	var known []string
 	for _, f := range shopFiles {
 		if f.format != s.Format {
 			continue
@@ -65,10 +63,8 @@ func (s *Source) readShop(sh *sheet, emit emitter) error {
 		if f.matches(sh) {
 			return f.read(s, sh, emit)
 		}
-		known = append(known, f.content+" with the columns "+strings.ReplaceAll(strings.Join(f.header, ", "), "|", " or "))
 	}
-	return fmt.Errorf("read %s: it is not an export of %s, which has %s; its columns are %s",
-		sh.name, s.Format, strings.Join(known, "; or "), strings.Join(sh.header, ", "))
+	return fmt.Errorf("read %s: it is not an export of %s that is known; its columns are %s", sh.name, s.Format, strings.Join(sh.header, ", "))
 }
 
 func (f *shopFile) read(s *Source, sh *sheet, emit emitter) error {
@@ -101,7 +97,7 @@ func (m *mapper) readGroups(sh *sheet, f *shopFile) error {
 	if err != nil {
 		return err
 	}
-	return m.emitted(m.run(group))
+	return m.emit.orReject(m.run(group))
 }
 
 // readVariations maps each row of WooCommerce's export by itself, but variations
@@ -133,43 +129,10 @@ func (m *mapper) readVariations(sh *sheet) error {
 	})
 	for _, parent := range order {
 		if err == nil && !sold[parent] {
-			err = m.emitted(m.run([]*sheetRow{parent}))
+			err = m.emit.orReject(m.run([]*sheetRow{parent}))
 		}
 	}
 	return err
-}
-
-// readNorthwind maps the five tables of the Northwind database together. They are
-// a few thousand rows, and a customer needs the sums of all orders.
-func (s *Source) readNorthwind(emit emitter) error {
-	m := &mapper{source: s, emit: emit}
-	if err := m.compile("northwind"); err != nil {
-		return err
-	}
-	tables := []any{}
-	for _, path := range s.paths {
-		if err := s.readFile(path, func(name string, r io.Reader) error {
-			numbers, err := m.readTable(name, r)
-			tables = append(tables, numbers)
-			return err
-		}); err != nil {
-			return err
-		}
-	}
-	return m.emitted(m.evaluate(tables))
-}
-
-func (m *mapper) readTable(name string, r io.Reader) (numbers []any, err error) {
-	sh, err := openSheet(name, r, ',')
-	if err != nil {
-		return nil, err
-	}
-	sh.null, sh.warn = "NULL", m.source.warn
-	return numbers, sh.each(m.emit, func(row *sheetRow) error {
-		numbers = append(numbers, len(m.rows))
-		m.rows = append(m.rows, row)
-		return nil
-	})
 }
 
 // compileProgram parses a format's program with the prelude before it.

@@ -28,7 +28,7 @@ func readLines(name string, r io.Reader, kind commerce.Kind, emit emitter) error
 		case len(text) > maxLine:
 			err = emit(Record{}, &Rejection{Place: place, Reason: "too_large", Message: "the line is longer than 1 MiB"})
 		case len(bytes.TrimSpace(text)) > 0:
-			place.Read = &Read{Rows: []string{string(text)}}
+			place.Read = &Read{Rows: [][]string{{string(text)}}}
 			err = emit(parseLine(place, text, kind))
 		}
 		if err != nil || end != nil {
@@ -45,7 +45,7 @@ func parseLine(place Place, text []byte, kind commerce.Kind) (Record, error) {
 	if kind != "" {
 		into = &r.Body
 	}
-	if err := strictjson.Unmarshal(withoutRefused(bytes.TrimPrefix(text, []byte("\ufeff"))), into); err != nil {
+	if err := strictjson.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), into); err != nil {
 		return Record{}, reject(place, err)
 	}
 	r.Place = place

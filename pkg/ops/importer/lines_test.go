@@ -44,20 +44,3 @@ func TestLinesOfOneKindAreTheRecordsThemselves(t *testing.T) {
 		t.Errorf("got %v, want the array rejected", rejected)
 	}
 }
-
-func TestLinesComeFromTheStandardInputToo(t *testing.T) {
-	source, err := importer.Open(importer.JSONLines, "", []string{importer.Stdin}, strings.NewReader(`{"kind":"product","record":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, err := range source.Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-	}
-	if fingerprint, err := source.Fingerprint(); n != 1 || fingerprint != "" || err != nil {
-		t.Errorf("got %d records, fingerprint %q, %v; want 1 and no fingerprint", n, fingerprint, err)
-	}
-}

@@ -1,13 +1,11 @@
 package importer
 
 import (
-	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +18,7 @@ import (
 // mapper runs a format's program over rows.
 type mapper struct {
 	source *Source
-	kind   commerce.Kind // of records that do not say theirs
+	kind   commerce.Kind // of the records
 	emit   emitter
 	code   *gojq.Code
 	rows   []*sheetRow // that the program knows by their numbers
@@ -53,20 +51,14 @@ func (m *mapper) compile(name string) (err error) {
 			a, err := row.parseAmount(cell)
 			return stdjson.Number(a.String()), err
 		})),
-		gojq.WithFunction("fraction", 1, 1, m.onCell(fraction)),
 		gojq.WithFunction("time", 1, 1, m.onCell(func(_ *sheetRow, cell string) (any, error) { return parseTime(cell) })),
 		gojq.WithFunction("country", 1, 1, m.onRow(country)),
 		gojq.WithFunction("series", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) {
-			cells := []any{}
-			for _, cell := range row.series(textOf(args[0])) {
-				cells = append(cells, maybeText(cell))
-			}
-			return cells, nil
+			return row.series(textOf(args[0])), nil
 		})),
 		gojq.WithFunction("fail", 2, 2, m.onRow(func(row *sheetRow, args []any) (any, error) {
 			return nil, row.reject(textOf(args[0]), textOf(args[1]))
 		})),
-		gojq.WithFunction("distinct", 0, 0, func(texts any, _ []any) any { return distinct(texts) }),
 		gojq.WithFunction("plan", 0, 0, func(any, []any) any { return m.plan }),
 		gojq.WithFunction("cell", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) { return m.columns[numberOf(args[0])].read(row) })),
 		gojq.WithFunction("columns", 0, 0, m.onRow(func(row *sheetRow, _ []any) (any, error) { return row.columns(), nil })),
@@ -129,14 +121,6 @@ func (m *mapper) run(rows []*sheetRow) error {
 	return m.evaluate(numbers)
 }
 
-// emitted emits the rejection of a program's input.
-func (m *mapper) emitted(err error) error {
-	if err == nil || ends(err) {
-		return err
-	}
-	return m.emit(Record{}, err)
-}
-
 // evaluate emits what the program makes of its input.
 func (m *mapper) evaluate(input []any) error {
 	outputs := m.code.Run(input)
@@ -166,10 +150,10 @@ func (m *mapper) output(output map[string]any) error {
 		place := m.rows[numberOf(bad["row"])].place
 		return m.emit(Record{}, rejectField(place, textOf(bad["field"]), "%s", bad["message"]))
 	}
-	place, kind := m.rows[numberOf(output["row"])].place, cmp.Or(commerce.Kind(textOf(output["kind"])), m.kind)
-	to := put(kind, place, nil)
+	place := m.rows[numberOf(output["row"])].place
+	to := Record{Kind: m.kind, Op: commerce.OpPut, Place: place}
 	if err := to.setEnvelope(output); err != nil {
-		return err
+		return m.emit(Record{}, err)
 	}
 	record := output["record"]
 	if !withoutNulls(record) {
@@ -206,19 +190,6 @@ func withoutNulls(v any) (ok bool) {
 	return true
 }
 
-// distinct keeps the first of equal texts, and drops null.
-func distinct(list any) []any {
-	texts, _ := list.([]any)
-	seen, kept := map[any]bool{nil: true}, []any{}
-	for _, text := range texts {
-		if !seen[text] {
-			seen[text] = true
-			kept = append(kept, text)
-		}
-	}
-	return kept
-}
-
 // textOf and numberOf give what a program's value is, as the functions and outputs of the formats have it.
 func textOf(v any) string {
 	text, _ := v.(string)
@@ -238,7 +209,7 @@ func maybeText(text string) any {
 	return text
 }
 
-// calculate computes with amounts; without one of them the result is null.
+// calculate adds or subtracts amounts; without one of them the result is null.
 func calculate(a any, operator string, b any) any {
 	if a == nil || b == nil {
 		return nil
@@ -248,47 +219,25 @@ func calculate(a any, operator string, b any) any {
 	if err := errors.Join(errX, errY); err != nil {
 		return err
 	}
-	result, ok := value.Amount(0), false
-	switch operator {
-	case "+":
-		result, ok = x.Add(y)
-	case "-":
-		result, ok = x.Add(-y)
-	case "*":
-		result, ok = x.MulDiv(y, value.AmountScale)
+	if operator == "-" {
+		y = -y
 	}
+	result, ok := x.Add(y)
 	if !ok {
 		return fmt.Errorf("%s %s %s is out of range", x, operator, y)
 	}
 	return stdjson.Number(result.String())
 }
 
-// fraction reads a column that Northwind declares as a binary float of four
-// bytes, so that a dump may say 0.15000001 or 0.15000000596046448 for 0.15. It
-// is the shortest decimal that is the same float.
-func fraction(_ *sheetRow, cell string) (any, error) {
-	if f, err := strconv.ParseFloat(cell, 32); err == nil {
-		cell = strconv.FormatFloat(f, 'f', -1, 32)
-	}
-	a, err := value.ParseAmount(cell)
-	if err != nil || a < 0 || a > value.AmountScale {
-		return nil, errors.New("must be a fraction between 0 and 1 with at most 4 decimals")
-	}
-	return stdjson.Number(a.String()), nil
-}
-
-// parseTime reads 2026-05-01 09:58:12 +0200 as Shopify writes it, 1996-07-04
-// 00:00:00.000 as Northwind does, in UTC, or a time of JSON.
+// parseTime reads 2026-05-01 09:58:12 +0200 as Shopify writes it, or a time of JSON.
 func parseTime(cell string) (any, error) {
-	for _, form := range []string{"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05.000"} {
-		if at, err := time.Parse(form, cell); err == nil {
-			return value.TimeOf(at).String(), nil
-		}
+	if at, err := time.Parse("2006-01-02 15:04:05 -0700", cell); err == nil {
+		return value.TimeOf(at).String(), nil
 	}
 	if at, err := value.ParseTime(cell); err == nil {
 		return at.String(), nil
 	}
-	return nil, errors.New("must be a time such as 2026-05-01 09:58:12 +0200 or 1996-07-04 00:00:00.000")
+	return nil, errors.New("must be a time such as 2026-05-01 09:58:12 +0200")
 }
 
 func country(row *sheetRow, args []any) (any, error) {

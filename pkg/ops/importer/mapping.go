@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/base/strictjson"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -27,8 +26,6 @@ type Mapping struct {
 	Constants map[string]jsontext.Value `json:"constants,omitzero"`
 	// IDFrom is the column that identifiers are derived from.
 	IDFrom string `json:"idFrom,omitzero"`
-	// Separator is between the fields of a row; empty is told by the header.
-	Separator string `json:"separator,omitzero"`
 	// DecimalComma says that amounts are written as 1.299,90.
 	DecimalComma bool `json:"decimalComma,omitzero"`
 }
@@ -45,8 +42,6 @@ func ParseMapping(text []byte) (*Mapping, error) {
 		return nil, errors.New("kind is required")
 	case len(m.Columns) == 0:
 		return nil, errors.New("columns is required: the field of each column, such as {\"Price\": \"sellingPrice\"}")
-	case utf8.RuneCountInString(m.Separator) > 1:
-		return nil, errors.New("separator must be one character")
 	}
 	for _, column := range slices.Sorted(maps.Keys(m.Columns)) {
 		if _, err := planColumn(m.Kind, m.Columns[column]); err != nil {
@@ -71,11 +66,6 @@ func (m *Mapping) constants(kind commerce.Kind) ([]any, error) {
 		all = append(all, map[string]any{"path": c.path, "json": string(m.Constants[field])})
 	}
 	return all, nil
-}
-
-func (m *Mapping) separator() rune {
-	r, _ := utf8.DecodeRuneInString(m.Separator)
-	return r
 }
 
 // plan finds what each column of a header is.
@@ -103,28 +93,20 @@ func (m *Mapping) plan(name string, header []string, kind commerce.Kind) (column
 	return columns, nil
 }
 
-// idColumn returns where the column is that identifiers are derived from, named
-// as in the header or by its field; -1 when a column has the identifiers.
-func (m *Mapping) idColumn(s *Source, sh *sheet, columns []column) (int, error) {
-	from := cmp.Or(s.IDFrom, m.IDFrom)
+// idColumn returns where the column is that identifiers are derived from; -1 when
+// a column has the identifiers.
+func (m *Mapping) idColumn(sh *sheet, columns []column) (int, error) {
+	at := slices.Index(sh.header, m.IDFrom)
 	has := slices.ContainsFunc(columns, func(c column) bool { return c.name == "id" })
 	switch {
-	case from == "" && has:
+	case m.IDFrom == "" && has:
 		return -1, nil
-	case from == "":
-		return 0, fmt.Errorf("read %s: no column is the id; name one to derive it from, such as sku. The columns are %s",
-			sh.name, strings.Join(sh.header, ", "))
 	case has:
-		return 0, fmt.Errorf("read %s: a column has the id already; leave out the one to derive it from", sh.name)
-	}
-	at := slices.Index(sh.header, from)
-	for _, c := range columns {
-		if c.name == from {
-			at = c.at
-		}
-	}
-	if at < 0 {
-		return 0, fmt.Errorf("read %s: column %q, to derive the id from, is missing; the columns are %s", sh.name, from, strings.Join(sh.header, ", "))
+		return 0, fmt.Errorf("read %s: a column has the id already; leave idFrom out", sh.name)
+	case m.IDFrom == "":
+		return 0, fmt.Errorf("read %s: no column is the id; name one by idFrom in a mapping, such as sku. The columns are %s", sh.name, strings.Join(sh.header, ", "))
+	case at < 0:
+		return 0, fmt.Errorf("read %s: column %q, to derive the id from, is missing; the columns are %s", sh.name, m.IDFrom, strings.Join(sh.header, ", "))
 	}
 	return at, nil
 }
@@ -138,7 +120,7 @@ func (s *Source) readRows(sh *sheet, emit emitter) error {
 	if err != nil {
 		return err
 	}
-	id, err := m.idColumn(s, sh, columns)
+	id, err := m.idColumn(sh, columns)
 	if err != nil {
 		return err
 	}

@@ -42,11 +42,6 @@ type Record struct {
 	Place          Place     `json:"-"`
 }
 
-// put makes the record that stores body.
-func put(kind commerce.Kind, place Place, body jsontext.Value) Record {
-	return Record{Kind: kind, Op: commerce.OpPut, Body: body, Place: place}
-}
-
 // setEnvelope sets what is the envelope's among the members.
 func (r *Record) setEnvelope(members map[string]any) error {
 	for name, into := range map[string]any{"op": &r.Op, "version": &r.Version, "siteIds": &r.SiteIDs} {
@@ -58,7 +53,9 @@ func (r *Record) setEnvelope(members map[string]any) error {
 			err = strictjson.Unmarshal(text, into)
 		}
 		if err != nil {
-			return err
+			bad := reject(r.Place, err)
+			bad.Field = name
+			return bad
 		}
 	}
 	return nil

@@ -108,6 +108,23 @@ func TestCSVColumnsOfTheEnvelope(t *testing.T) {
 	}
 }
 
+func TestCSVCellsThatAreNotUTF8AreReadAsWindows1252(t *testing.T) {
+	source, err := importer.Open(importer.CSV, "product", []string{writeFile(t, "x.csv", "id,name\n1,K\xfcche \x80\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned []string
+	source.Warn = func(place importer.Place, message string) { warned = append(warned, place.String()+": "+message) }
+	for record, err := range source.Records() {
+		if err != nil || !strings.Contains(string(record.Body), `"name":"Küche €"`) {
+			t.Errorf("got %s, %v", record.Body, err)
+		}
+	}
+	if want := []string{`x.csv:2: name is not UTF-8, and read as Windows-1252: "Küche €"`}; !slices.Equal(warned, want) {
+		t.Errorf("warned %q, want %q", warned, want)
+	}
+}
+
 func TestCSVPlacesAreLinesOfTheFile(t *testing.T) {
 	path := writeFile(t, "x.csv", "id,description\n1,\"two\nlines\"\n2,x\n")
 	records, _ := readAll(t, importer.CSV, "product", path)
@@ -133,7 +150,7 @@ func TestCSVHeadersThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%v_%v", c.kind, c.header), func(t *testing.T) {
 			path := writeFile(t, "x.csv", c.header)
-			source, err := importer.Open(importer.CSV, c.kind, []string{path}, nil)
+			source, err := importer.Open(importer.CSV, c.kind, []string{path})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxKeptRejections bounds [Summary.Rejected]; all are counted.
@@ -33,9 +32,7 @@ type Refused struct {
 type Config struct {
 	// Events makes the service emit events for the records.
 	Events bool
-	// Sites are where the products are sold; a record that names its own
-	// keeps them. A single site is also the site of every other record that
-	// names none.
+	// Sites are where the products are sold that name none.
 	Sites []value.ID
 	// Skip is how many rows of the source an earlier run has dealt with.
 	// They are checked again and counted, but not sent.
@@ -60,7 +57,6 @@ type Summary struct {
 	AlreadySent int            // records that an earlier run had sent
 	Refused     int            // rows that were not sent
 	Repeated    int            // records with the id of an earlier one, which one of them replaces
-	SharedSKUs  []string       // SKUs that several products have
 	Rejected    []*Rejection   // the first 20 of them
 	Reasons     map[string]int // all of them by reason
 
@@ -76,10 +72,7 @@ func Run(ctx context.Context, records iter.Seq2[Record, error], organizationID v
 	}
 	r := &run{
 		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID, cfg.MaxMessage),
-		summary: Summary{Reasons: map[string]int{}, Kinds: map[commerce.Kind]int{}}, seen: map[recordKey]int{}, skus: map[string]value.ID{},
-	}
-	if cfg.Warn == nil {
-		r.cfg.Warn = func(Place, string) {}
+		summary: Summary{Reasons: map[string]int{}, Kinds: map[commerce.Kind]int{}}, seen: map[recordKey]int{},
 	}
 	for record, err := range records {
 		if err := r.next(ctx, record, err); err != nil {
@@ -95,8 +88,7 @@ type run struct {
 	cfg            Config
 	packer         *packer
 	summary        Summary
-	seen           map[recordKey]int   // line of the record without a version that came first
-	skus           map[string]value.ID // the product that came with it first; zero if it is told already
+	seen           map[recordKey]int // line of the record without a version that came first
 }
 
 type recordKey struct {
@@ -104,8 +96,8 @@ type recordKey struct {
 	id   value.ID
 }
 
-// maxSeen bounds the memory for repeated ids and SKUs, to some 100 MB each; they
-// are not looked for among later records.
+// maxSeen bounds the memory for repeated ids, to some 100 MB; they are not looked
+// for among later records.
 const maxSeen = 1 << 20
 
 // next takes one row of the source: a record, or why there is none.
@@ -197,8 +189,8 @@ func (r *run) prepare(record Record) ([]byte, error) {
 	}
 	record.OrganizationID = nil
 	record.Silent = record.Silent || !r.cfg.Events
-	if err := r.assignSites(&record); err != nil {
-		return nil, reject(record.Place, err)
+	if record.Kind == commerce.KindProduct && record.Op == commerce.OpPut && record.SiteIDs == nil && len(r.cfg.Sites) > 0 {
+		record.SiteIDs = encode(r.cfg.Sites)
 	}
 	encoded, err := json.Marshal(record)
 	if err != nil {
@@ -234,7 +226,6 @@ func (r *run) check(place Place, message []byte) error {
 		if err != nil {
 			continue // Apply has refused it
 		}
-		r.noteSKU(change, id)
 		if change.Version == nil {
 			r.remember(place, change.Kind, id)
 		}
@@ -248,53 +239,10 @@ func (r *run) remember(place Place, kind commerce.Kind, id value.ID) {
 	key := recordKey{kind, id}
 	if line, twice := r.seen[key]; twice {
 		r.summary.Repeated++
-		r.cfg.Warn(place, fmt.Sprintf("the %s %s has the id of line %d; one replaces the other", kind, id, line))
+		if r.cfg.Warn != nil {
+			r.cfg.Warn(place, fmt.Sprintf("the %s %s has the id of line %d; one replaces the other", kind, id, line))
+		}
 	} else if len(r.seen) < maxSeen {
 		r.seen[key] = place.Line
 	}
-}
-
-// noteSKU notes the SKU of a product that another one has, once.
-func (r *run) noteSKU(change commerce.Change, id value.ID) {
-	var product struct {
-		SKU string `json:"sku"`
-	}
-	if change.Kind != commerce.KindProduct || json.Unmarshal(change.Record, &product) != nil || product.SKU == "" {
-		return
-	}
-	first, known := r.skus[product.SKU]
-	switch {
-	case !known && len(r.skus) < maxSeen:
-		r.skus[product.SKU] = id
-	case known && first != id && !first.IsZero():
-		r.skus[product.SKU] = value.ID{}
-		r.summary.SharedSKUs = append(r.summary.SharedSKUs, product.SKU)
-	}
-}
-
-func (r *run) assignSites(record *Record) (err error) {
-	switch {
-	case len(r.cfg.Sites) == 0 || record.Op == commerce.OpDelete:
-	case record.Kind == commerce.KindProduct:
-		if record.SiteIDs == nil {
-			record.SiteIDs, err = json.Marshal(r.cfg.Sites)
-		}
-	case len(r.cfg.Sites) == 1:
-		var named struct {
-			SiteID jsontext.Value `json:"siteId"`
-		}
-		if err = json.Unmarshal(record.Body, &named); err == nil && named.SiteID == nil {
-			record.Body = withMember(record.Body, "siteId", r.cfg.Sites[0].String())
-		}
-	}
-	return err
-}
-
-// withMember puts a member that is not there in front of an object's others.
-func withMember(object jsontext.Value, name, text string) jsontext.Value {
-	separator := ","
-	if object[1] == '}' {
-		separator = ""
-	}
-	return append([]byte(`{"`+name+`":`+string(encode(text))+separator), object[1:]...)
 }

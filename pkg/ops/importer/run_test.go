@@ -68,7 +68,7 @@ func products(n, size int) iter.Seq2[importer.Record, error] {
 			if size > 1_000 {
 				body = body[:len(body)-1] + `,"tags":["` + strings.Repeat(strings.Repeat("z", 200)+fmt.Sprintf(`%d","`, i), (size-1_000)/210) + `end"]}`
 			}
-			r := importer.Record{Kind: "product", Op: "put", Body: []byte(body), Place: importer.Place{File: "x", Line: i + 1, Read: &importer.Read{Rows: []string{body}}}}
+			r := importer.Record{Kind: "product", Op: "put", Body: []byte(body), Place: importer.Place{File: "x", Line: i + 1, Read: &importer.Read{Rows: [][]string{{body}}}}}
 			if !yield(r, nil) {
 				return
 			}
@@ -198,7 +198,7 @@ func TestRunRefusesARecordThatNoMessageHolds(t *testing.T) {
 	}
 }
 
-func TestRunGivesRecordsTheSitesThatTheyDoNotName(t *testing.T) {
+func TestRunGivesProductsTheSitesThatTheyDoNotName(t *testing.T) {
 	a, b := value.DeriveID(organization, "a"), value.DeriveID(organization, "b")
 	id := value.DeriveID(organization, "x").String()
 	for _, c := range []struct {
@@ -214,9 +214,7 @@ func TestRunGivesRecordsTheSitesThatTheyDoNotName(t *testing.T) {
 			`"siteIds":["` + a.String() + `","` + b.String() + `"]`,
 		},
 		{"product with its own", importer.Record{Kind: "product", Op: "put", Body: []byte(`{"id":"` + id + `","name":"x"}`), SiteIDs: []byte(`[]`)}, []value.ID{a}, `"siteIds":[]`},
-		{"customer", importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a}, `{"siteId":"` + a.String() + `","id"`},
-		{"customer of none", importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + id + `","siteId":null}`)}, []value.ID{a}, `"siteId":null`},
-		{"customer of many", importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a, b}, `{"id":"` + id + `"}`},
+		{"customer", importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a}, `"record":{"id":"` + id + `"},"silent":true}`},
 		{"deleted product", importer.Record{Kind: "product", Op: "delete", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a}, `"record":{"id":"` + id + `"},"silent":true}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -259,5 +257,5 @@ func rowOf(bad *importer.Rejection) string {
 	if bad.Place.Read == nil {
 		return ""
 	}
-	return strings.Join(bad.Place.Read.Rows, "\n")
+	return strings.Join(bad.Place.Read.Lines(""), "\n")
 }

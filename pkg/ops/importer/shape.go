@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"cmp"
 	stdjson "encoding/json"
 	"fmt"
 	"regexp"
@@ -129,7 +128,7 @@ func findForm(kind commerce.Kind, path []any) (form, error) {
 	return formText, nil // or it is wrong only for what is asked of the text, such as being a time
 }
 
-// read returns the row's cell, of a number or of the envelope in its type; nil for an empty one.
+// read returns the row's cell, a number in its type; nil for an empty one.
 func (c *column) read(row *sheetRow) (v any, err error) {
 	cell := row.cell(c.at)
 	switch {
@@ -141,9 +140,6 @@ func (c *column) read(row *sheetRow) (v any, err error) {
 		v = stdjson.Number(a.String())
 	default:
 		v = cell
-	}
-	if c.name == "op" || c.name == "version" {
-		err = cmp.Or(err, new(Record).setEnvelope(map[string]any{c.name: v}))
 	}
 	if err != nil {
 		bad := reject(row.place, err)

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 )
@@ -18,10 +20,7 @@ import (
 type sheet struct {
 	name   string
 	in     *csv.Reader
-	raw    rawRows
 	header []string
-	text   string // of the header
-	null   string // the cell that means no value, besides the empty one
 	warn   func(Place, string)
 	// decimalComma says that amounts may have a comma for their point.
 	decimalComma bool
@@ -36,17 +35,14 @@ type sheetRow struct {
 	cells []string
 }
 
-// openSheet reads the header; it fails when a column is there twice. A separator
-// of 0 is told by the header.
-func openSheet(name string, r io.Reader, separator rune) (*sheet, error) {
+// openSheet reads the header; it fails when a column is there twice.
+func openSheet(name string, r io.Reader) (*sheet, error) {
 	const longestHeader = 64 << 10
 	in := bufio.NewReaderSize(r, longestHeader)
 	start, _ := in.Peek(longestHeader) // an error comes again from Read
-	told := tellSeparator(start)
-	s := &sheet{name: name, warn: func(Place, string) {}, found: map[string][]int{}, raw: rawRows{in: in}}
-	s.in = csv.NewReader(&s.raw)
-	s.in.Comma = cmp.Or(separator, told)
-	s.in.FieldsPerRecord = -1
+	s := &sheet{name: name, warn: func(Place, string) {}, found: map[string][]int{}}
+	s.in = csv.NewReader(in)
+	s.in.Comma, s.in.FieldsPerRecord = tellSeparator(start), -1
 	header, err := s.in.Read()
 	if err == io.EOF {
 		return nil, fmt.Errorf("read %s: the file is empty; its first row must name the columns", name)
@@ -54,10 +50,6 @@ func openSheet(name string, r io.Reader, separator rune) (*sheet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the header of %s: %w", name, err)
 	}
-	if len(header) == 1 && told != s.in.Comma && strings.ContainsRune(header[0], told) {
-		return nil, fmt.Errorf("read %s: the header is one column; its separator seems to be %q, not %q", name, told, s.in.Comma)
-	}
-	s.text = strings.TrimPrefix(s.raw.take(s.in.InputOffset()), "\ufeff")
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
 	for i, column := range header {
 		header[i] = strings.TrimSpace(column)
@@ -119,10 +111,7 @@ func (s *sheet) each(emit emitter, read func(*sheetRow) error) error {
 		if err == nil {
 			err = read(row)
 		}
-		if err != nil && !ends(err) {
-			err = emit(Record{}, err)
-		}
-		if err != nil {
+		if err := emit.orReject(err); err != nil {
 			return err
 		}
 	}
@@ -130,7 +119,7 @@ func (s *sheet) each(emit emitter, read func(*sheetRow) error) error {
 
 func (s *sheet) next() (*sheetRow, error) {
 	cells, err := s.in.Read()
-	place := Place{File: s.name, Read: &Read{Header: s.text, Separator: s.in.Comma, Rows: []string{s.raw.take(s.in.InputOffset())}}}
+	place := Place{File: s.name}
 	var syntax *csv.ParseError
 	switch {
 	case err == io.EOF:
@@ -142,6 +131,7 @@ func (s *sheet) next() (*sheetRow, error) {
 		return nil, fmt.Errorf("read %s: %w", s.name, err)
 	}
 	place.Line, _ = s.in.FieldPos(0)
+	place.Read = &Read{Header: s.header, Separator: s.in.Comma, Rows: [][]string{cells}}
 	if len(cells) != len(s.header) {
 		message := fmt.Sprintf("the row has %d fields, the header %d", len(cells), len(s.header))
 		return nil, &Rejection{Place: place, Reason: "malformed_csv", Message: message}
@@ -173,19 +163,15 @@ func (r *sheetRow) get(columns string) (cell string, at int) {
 	return "", positions[0]
 }
 
-// cell returns a cell, trimmed and with its encoding mended, which is warned of
-// once.
+// cell returns a cell, trimmed. One that is not UTF-8 is read as Windows-1252,
+// which is warned of once.
 func (r *sheetRow) cell(i int) string {
 	r.used[i] = true
-	mended, changes := mend(r.cells[i])
-	if changes != "" {
-		r.cells[i] = mended
-		r.warn(r.place, r.header[i]+": "+changes)
+	if !utf8.ValidString(r.cells[i]) {
+		r.cells[i], _ = charmap.Windows1252.NewDecoder().String(r.cells[i]) // which decodes every byte
+		r.warn(r.place, fmt.Sprintf("%s is not UTF-8, and read as Windows-1252: %q", r.header[i], r.cells[i]))
 	}
-	if mended = strings.TrimSpace(mended); mended == r.null {
-		return ""
-	}
-	return mended
+	return strings.TrimSpace(r.cells[i])
 }
 
 // reject refuses the row for the first of the columns that is there.
@@ -206,15 +192,17 @@ func (s *sheet) columns() []any {
 	return names
 }
 
-// series returns the cells of numbered columns, whose names have %d.
-func (r *sheetRow) series(columns string) (cells []string) {
+// series returns the cells of numbered columns, whose names have %d; nil for an
+// empty one.
+func (r *sheetRow) series(columns string) []any {
+	cells := []any{}
 	for n := 1; ; n++ {
 		numbered := strings.ReplaceAll(columns, "%d", strconv.Itoa(n))
 		if len(r.positions(numbered)) == 0 {
 			return cells
 		}
 		cell, _ := r.get(numbered)
-		cells = append(cells, cell)
+		cells = append(cells, maybeText(cell))
 	}
 }
 

@@ -32,11 +32,11 @@ func describe(t *testing.T, source *importer.Source) string {
 			}
 		}
 	}
-	summary := run(t, iter.Seq2[importer.Record, error](records), &outbox{}, importer.Config{Warn: warn, Refused: func(bad *importer.Rejection) error {
+	run(t, iter.Seq2[importer.Record, error](records), &outbox{}, importer.Config{Warn: warn, Refused: func(bad *importer.Rejection) error {
 		fmt.Fprintf(&out, "refused %s\n        %s\n", bad, rowOf(bad))
 		return nil
 	}})
-	fmt.Fprintf(&out, "shared SKUs %q, not imported %q\n", summary.SharedSKUs, source.NotImported())
+	fmt.Fprintf(&out, "not imported %q\n", source.NotImported())
 	return out.String()
 }
 
@@ -91,7 +91,7 @@ func open(t testing.TB, format importer.Format, path string) *importer.Source {
 		}
 		kind = mapping.Kind
 	}
-	source, err := importer.Open(format, kind, []string{path}, nil)
+	source, err := importer.Open(format, kind, []string{path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,8 @@ package listener
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
 
-	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/go-json-experiment/json"
 )
 
@@ -30,7 +27,6 @@ type Event struct {
 	Signature Signature
 	Reason    error // of an invalid one
 	Repeat    bool  // answered with success before
-	Failed    bool  // answered with an error on purpose
 	Answer    int   // the status of the URL that it was forwarded to; 0: none
 	Unreached error // why that URL did not answer
 	Header    http.Header
@@ -55,16 +51,10 @@ func (e *Event) describe() {
 
 // good tells whether the event is answered with success.
 func (e *Event) good() bool {
-	return e.Reason == nil && !e.Failed && e.Unreached == nil && (e.Answer == 0 || e.Answer/100 == 2)
+	return e.Reason == nil && e.Unreached == nil && (e.Answer == 0 || e.Answer/100 == 2)
 }
 
-// String is one line: time, type, id, object, signature and what is unusual.
-// Text from outside is made harmless for a terminal.
-func (e Event) String() string {
-	return fmt.Sprintf("%s  %-20s  %-36s  %-36s  %s", value.TimeOf(e.At), shown(e.Type), shown(e.ID), shown(e.ObjectID), e.Outcome())
-}
-
-// Outcome is what the line of an event ends with.
+// Outcome says in words how the event was judged and answered.
 func (e *Event) Outcome() string {
 	line := string(e.Signature)
 	if e.Reason != nil {
@@ -74,31 +64,10 @@ func (e *Event) Outcome() string {
 		line += "  repeat"
 	}
 	switch {
-	case e.Failed:
-		line += "  answered 500"
 	case e.Unreached != nil:
-		line += "  not forwarded: " + shown(e.Unreached.Error())
+		line += "  not forwarded: " + e.Unreached.Error()
 	case e.Answer != 0:
 		line += fmt.Sprintf("  answered %d", e.Answer)
 	}
 	return line
-}
-
-// maxShown bounds what one line shows of a text from outside.
-const maxShown = 100
-
-func shown(text string) string {
-	if text == "" {
-		return "-"
-	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsGraphic(r) && r != unicode.ReplacementChar {
-			return r
-		}
-		return '?'
-	}, text)
-	if runes := []rune(text); len(runes) > maxShown {
-		return string(runes[:maxShown]) + "…"
-	}
-	return text
 }

@@ -36,7 +36,7 @@ func TestListenerAnswersAsTheURLThatItForwardsTo(t *testing.T) {
 				}
 			}
 			if e := l.Events()[1]; e.Answer != c.status || e.Repeat != c.repeat {
-				t.Errorf("got %s, want %s and repeat %v", e, c.shown, c.repeat)
+				t.Errorf("got %s, want %s and repeat %v", e.Outcome(), c.shown, c.repeat)
 			}
 			if len(got) != 2 || got[0].Header.Get("webhook-id") != "a" || got[0].Header.Get("webhook-signature") == "" {
 				t.Errorf("forwarded %v, want two webhooks with their headers", got)

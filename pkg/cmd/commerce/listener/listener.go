@@ -3,7 +3,6 @@ package listener
 import (
 	"context"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -25,17 +24,13 @@ const (
 type Config struct {
 	// Path is the only one that takes webhooks; empty takes them on all.
 	Path string
-	// FailRate is the share of good webhooks, 0 to 1, to answer with 500.
-	FailRate float64
 	// ForwardTo is a URL that gets each good webhook with its headers, and whose
 	// answer decides about the listener's; "" forwards nothing.
 	ForwardTo string
 	// OnEvent is called for each webhook, one at a time, before its answer.
 	OnEvent func(Event)
-	// Now is the clock and Chance gives numbers from [0, 1); nil are the
-	// system's.
-	Now    func() time.Time
-	Chance func() float64
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
 }
 
 // Listener receives webhooks. Its methods may be called at any time.
@@ -54,9 +49,6 @@ type Listener struct {
 func New(secrets []string, cfg Config) (*Listener, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if cfg.Chance == nil {
-		cfg.Chance = rand.Float64
 	}
 	l := &Listener{cfg: cfg, seen: map[string]bool{}}
 	return l, l.SetSecrets(secrets...)
@@ -84,9 +76,9 @@ func (l *Listener) Events() []Event {
 	return slices.Clone(l.events)
 }
 
-// ServeHTTP answers 204 to a good webhook, 401 to a wrong signature or time, and
-// 500 to the share of good ones that it was told to fail. Of a webhook that is
-// forwarded it answers any status but a 2xx as it came, and 502 when none came.
+// ServeHTTP answers 204 to a good webhook, and 401 to a wrong signature or time. Of
+// a webhook that is forwarded it answers any status but a 2xx as it came, and 502
+// when none came.
 func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.cfg.Path != "" && r.URL.Path != l.cfg.Path {
 		http.NotFound(w, r)
@@ -109,8 +101,6 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(event.Answer)
 	case event.Reason != nil:
 		http.Error(w, event.Reason.Error(), http.StatusUnauthorized)
-	case event.Failed:
-		http.Error(w, "failed on purpose", http.StatusInternalServerError)
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
@@ -120,7 +110,7 @@ func (l *Listener) receive(ctx context.Context, header http.Header, body []byte)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	event := l.judge(header, body)
-	if l.cfg.ForwardTo != "" && event.Reason == nil && !event.Failed {
+	if l.cfg.ForwardTo != "" && event.Reason == nil {
 		l.mu.Unlock() // others come meanwhile
 		event.Answer, event.Unreached = Forward(ctx, l.cfg.ForwardTo, header, body)
 		l.mu.Lock()
@@ -138,17 +128,14 @@ func (l *Listener) receive(ctx context.Context, header http.Header, body []byte)
 	return event
 }
 
-// judge verifies a webhook and decides whether it fails on purpose.
+// judge verifies a webhook.
 func (l *Listener) judge(header http.Header, body []byte) Event {
 	event := Event{
 		At: l.cfg.Now(), ID: header.Get(standardwebhooks.HeaderWebhookID), Header: header.Clone(), Body: body,
 	}
 	event.describe()
 	event.Signature, event.Reason = l.verify(header, body, event.At)
-	if event.Reason == nil {
-		event.Repeat = l.seen[event.ID]
-		event.Failed = l.cfg.FailRate > 0 && l.cfg.Chance() < l.cfg.FailRate
-	}
+	event.Repeat = event.Reason == nil && l.seen[event.ID]
 	return event
 }
 

@@ -1,6 +1,6 @@
 # What all formats have in common. A row is a number; get, amount, time, series
 # and fail take one, and columns with bars between them: the first with a cell
-# that is not empty counts. These functions, and id, part, calculate, distinct,
+# that is not empty counts. These functions, and id, part, calculate,
 # lower and so on, are in mapper.go. Members that are null are left out of records.
 
 def is($columns; $word): get($columns) | . != null and ascii_downcase == $word;
@@ -17,6 +17,9 @@ def code($columns):
   get($columns) | if . == null then . else ltrimstr("'") | if . == "" then null else . end end;
 
 def flag($columns): get($columns) | if . == null then . else ascii_downcase | IN("true", "yes", "1") end;
+
+# The first of equal texts, without null.
+def distinct: reduce .[] as $text ([]; if $text == null or index([$text]) != null then . else . + [$text] end);
 
 def divided($separator): [split($separator)[] | trim | select(. != "")] | distinct;
 

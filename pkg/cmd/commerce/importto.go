@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/runner"
@@ -37,16 +39,17 @@ const (
 	maxTries = 10
 )
 
-// destination is where an import sends records: a queue, a service, or nowhere.
+// destination is where an import sends records: a service, a queue, or nowhere.
 type destination struct {
-	name       string // its URL
-	maxMessage int    // bytes; 0: what a queue takes
-	send       func(context.Context, importer.Batch) ([]importer.Refused, error)
-	wait       func(ctx context.Context, errOut io.Writer) error // until the records are stored; nil: not at all
+	name         string // its URL
+	organization value.ID
+	maxMessage   int // bytes; 0: what a queue takes
+	send         func(context.Context, importer.Batch) ([]importer.Refused, error)
+	wait         func(ctx context.Context, errOut io.Writer) error // until the records are listed; nil: not at all
 
-	preview preview        // the first records of a dry run, nil of others
-	run     value.ID       // of the import, whose requests may be repeated
-	last    importer.Batch // that was sent
+	first map[commerce.Kind]commerce.Change // records of a dry run, nil of another
+	run   value.ID                          // of the import, whose requests may be repeated
+	last  importer.Batch                    // that was sent
 }
 
 // Send implements [importer.Sender].
@@ -58,40 +61,31 @@ func (d *destination) Send(ctx context.Context, batch importer.Batch) ([]importe
 func (c *importCommand) destination(ctx context.Context) (*destination, error) {
 	switch {
 	case c.dryRun:
-		first := preview{}
-		if err := c.localOrganization(); err != nil { // no service runs here, and the records need none
-			c.organization = value.NewID()
+		return dryRun(c.organization), nil
+	case c.queueURL != "":
+		client, err := newSQSClient(ctx, c.queueURL)
+		if err != nil {
+			return nil, err
 		}
-		return &destination{send: first.send, preview: first}, nil
-	case c.overHTTP():
-		return c.service(ctx)
+		return &destination{
+			name: c.queueURL, organization: c.organization, send: sendTo(queue.New(client, c.queueURL), c.queueURL, c.organization),
+		}, nil
 	}
-	return c.queue(ctx)
+	return c.service(ctx)
 }
 
-// overHTTP reports whether the records go to the service at --url.
-func (c *importCommand) overHTTP() bool {
-	if c.api.url != "" && c.queueURL == "" {
-		c.token = cmp.Or(c.token, os.Getenv(tokenVariable))
+// dryRun sends nothing, and keeps the first record of each kind.
+func dryRun(organization value.ID) *destination {
+	d := &destination{organization: cmp.Or(organization, value.NewID()), first: map[commerce.Kind]commerce.Change{}}
+	d.send = func(_ context.Context, batch importer.Batch) ([]importer.Refused, error) {
+		for _, change := range changesOf(batch.Messages) {
+			if _, seen := d.first[change.Kind]; !seen {
+				d.first[change.Kind] = change
+			}
+		}
+		return nil, nil
 	}
-	return c.token != ""
-}
-
-// queue is the destination of an import by SQS.
-func (c *importCommand) queue(ctx context.Context) (*destination, error) {
-	if c.api.url != "" && c.queueURL == "" {
-		return nil, wrongUsage("--url: the service there takes records with --token (or $%s), not with --key; or name its queue with --queue-url", tokenVariable)
-	}
-	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
-	if err != nil {
-		return nil, err
-	}
-	if err := c.localOrganization(); err != nil {
-		return nil, err
-	}
-	d := &destination{name: c.queueURL, send: sendTo(queue.New(client, c.queueURL), c.queueURL, c.organization)}
-	d.wait = func(ctx context.Context, errOut io.Writer) error { return c.waitQueued(ctx, client, d.last, errOut) }
-	return d, nil
+	return d
 }
 
 // sendTo sends batches to a queue.
@@ -99,7 +93,9 @@ func sendTo(q *queue.Queue, queueURL string, organization value.ID) func(context
 	return func(ctx context.Context, batch importer.Batch) ([]importer.Refused, error) {
 		messages := make([]queue.Message, len(batch.Messages))
 		for i, body := range batch.Messages {
-			messages[i] = recordMessage(body, organization)
+			// In a group of the organization, so that one tenant's records do not delay
+			// another's changes.
+			messages[i] = queue.Message{Body: string(body), Group: organization.String()}
 		}
 		if err := q.Send(ctx, messages...); err != nil {
 			return nil, fmt.Errorf("queue %s: %w", queueURL, err)
@@ -108,37 +104,35 @@ func sendTo(q *queue.Queue, queueURL string, organization value.ID) func(context
 	}
 }
 
-// recordMessage is in the group of the organization, so that one tenant's records
-// do not delay another's changes.
-func recordMessage(body []byte, organization value.ID) queue.Message {
-	return queue.Message{Body: string(body), Group: organization.String()}
-}
-
-// service is the destination of an import over HTTP.
+// service is the service at the URL, or the local one.
 func (c *importCommand) service(ctx context.Context) (*destination, error) {
-	switch {
-	case c.api.url == "":
+	if c.url == "" && c.token != "" {
 		return nil, wrongUsage("--token goes with --url")
-	case c.endpoint != "":
-		return nil, wrongUsage("--token: the records go to the service at --url, not to a queue; leave out --endpoint")
 	}
-	api := apiclient.New(c.api.url, c.token)
+	switch c.token = cmp.Or(c.token, os.Getenv(tokenVariable)); {
+	case c.url == "":
+		info, err := runner.ReadInfo(c.data)
+		if err != nil {
+			return nil, fmt.Errorf("%w, or name a service by --url and --token", err)
+		}
+		c.url, c.token = info.BaseURL, info.JWT
+	case c.token == "":
+		return nil, wrongUsage("--token or $%s must be a token with the scope records:write", tokenVariable)
+	}
+	api := apiclient.New(c.url, c.token)
 	owner, err := organizationOf(ctx, api)
 	if err != nil {
 		return nil, err
 	}
-	if c.organization = cmp.Or(c.organization, owner); c.organization != owner {
-		return nil, wrongUsage("--organization %s: the token is of organization %s", c.organization, owner)
-	}
-	d := &destination{name: c.api.url, maxMessage: maxPosted}
+	d := &destination{name: c.url, organization: owner, maxMessage: maxPosted}
 	d.send = func(ctx context.Context, batch importer.Batch) ([]importer.Refused, error) {
 		receipts, err := post(ctx, api, d.run, batch)
-		if err != nil || c.noWait {
+		if err != nil {
 			return nil, err
 		}
 		return refusals(ctx, api, receipts)
 	}
-	d.wait = func(ctx context.Context, errOut io.Writer) error { return waitPosted(ctx, api, d.last, errOut) }
+	d.wait = func(ctx context.Context, errOut io.Writer) error { return waitListed(ctx, api, d.last, errOut) }
 	return d, nil
 }
 
@@ -221,4 +215,59 @@ func persist(ctx context.Context, request func() error) error {
 			return err
 		}
 	}
+}
+
+// waitListed waits until the lists show the last of what is stored, if the token
+// may read it.
+func waitListed(ctx context.Context, api *apiclient.Client, last importer.Batch, errOut io.Writer) error {
+	done := "all is stored except what was rejected, and the lists show the last of it"
+	switch err := seeListed(ctx, api, last); {
+	case apiclient.Refused(err) == http.StatusForbidden:
+		done = "all is stored except what was rejected"
+	case err != nil:
+		return fmt.Errorf("all is stored except what was rejected; the wait for the lists ended: %w", unlessInterrupted(err))
+	}
+	fmt.Fprintln(errOut, done)
+	return nil
+}
+
+// seeListed waits for the last record of each kind in each message, since messages
+// are stored side by side.
+func seeListed(ctx context.Context, api *apiclient.Client, last importer.Batch) error {
+	for i := range last.Messages {
+		seen := map[commerce.Kind]bool{}
+		for _, change := range slices.Backward(changesOf(last.Messages[i : i+1])) {
+			id, err := commerce.Identify(change)
+			if err != nil || change.Op != commerce.OpPut || seen[change.Kind] {
+				continue
+			}
+			seen[change.Kind] = true
+			if err := until(ctx, func() (bool, error) { return isListed(ctx, api, change.Kind, id) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isListed reports whether a list has a record in its state or a later one, if it
+// is stored.
+func isListed(ctx context.Context, api *apiclient.Client, kind commerce.Kind, id value.ID) (bool, error) {
+	var stored struct {
+		UpdatedAt value.Time `json:"updatedAt"`
+	}
+	path := "/api/" + kind.Plural()
+	switch err := api.Get(ctx, path+"/"+id.String(), &stored); {
+	case apiclient.Refused(err) == http.StatusNotFound:
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	page := struct {
+		Data []struct {
+			UpdatedAt value.Time `json:"updatedAt"`
+		} `json:"data"`
+	}{}
+	err := api.Get(ctx, path+"?ids="+id.String(), &page)
+	return err == nil && len(page.Data) == 1 && page.Data[0].UpdatedAt >= stored.UpdatedAt, err
 }
