@@ -9,13 +9,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/runner"
@@ -173,17 +170,6 @@ func TestARunGoesOnWithoutWhatItCanMakeAgain(t *testing.T) {
 	}
 }
 
-func TestARunThatCannotListenLeavesNoDataFolderBehind(t *testing.T) {
-	t.Parallel()
-	data := filepath.Join(t.TempDir(), "data")
-	if said := refused(t, nil, "run", "--addr", "192.0.2.1:3000", "--data", data, "--template", "../../../template.yaml"); !strings.Contains(said, "--addr") {
-		t.Errorf("got %q, want what is wrong with the address", said)
-	}
-	if _, err := os.Stat(data); !os.IsNotExist(err) {
-		t.Errorf("the data folder: got %v, want none", err)
-	}
-}
-
 func TestDataPersistsUntilAFreshStart(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)
@@ -312,7 +298,6 @@ func TestTheGreetingsRequestsWork(t *testing.T) {
 	if tried != 3 {
 		t.Errorf("found %d requests in the greeting, want 3\n%s", tried, &s.output)
 	}
-	s.checkTokenRequest(t)
 	s.stop(t)
 }
 
@@ -371,33 +356,6 @@ func childrenOf(t *testing.T, pid int) []int {
 	return children
 }
 
-func TestPrivateTargetsAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
-	t.Parallel()
-	s := newOwnService(t)
-	s.start(t)
-	path := "/developers/webhooks/endpoints?applicationId=" + s.ApplicationID
-	s.create(t, path, `{"url":"https://127.0.0.1:9/","events":["order.created"]}`)
-	s.stop(t)
-	s.start(t, "--no-private-targets")
-	for what, url := range map[string]string{"without TLS": "http://example.com/", "of this machine": "https://127.0.0.1:9/"} {
-		resp, body := s.user(t, http.MethodPost, path, `{"url":"`+url+`","events":["order.created"]}`)
-		if resp.StatusCode != http.StatusBadRequest {
-			t.Errorf("an endpoint %s: got %d %s, want 400", what, resp.StatusCode, body)
-		}
-	}
-	s.send(t, s.order(value.NewID(), "PENDING"))
-	var failed page
-	await(t, "the delivery that failed for good", func() bool {
-		time.Sleep(100 * time.Millisecond)
-		s.history(t, "/developers/webhooks/events?status=FAILED", &failed)
-		return failed.Meta.Total == 1
-	})
-	if failed.Data[0]["attemptCount"] != 1.0 {
-		t.Errorf("delivery: got %v, want one attempt", failed.Data[0])
-	}
-	s.stop(t)
-}
-
 // hang opens a request and never ends it.
 func (s *ownService) hang(t *testing.T) {
 	t.Helper()
@@ -427,18 +385,5 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 	s.interrupt(t)
 	if code := s.exit(t); code != -1 {
 		t.Errorf("exit code %d, want that of the signal and no wait for the request", code)
-	}
-}
-
-// checkTokenRequest makes the greeting's request for a token.
-func (s *ownService) checkTokenRequest(t *testing.T) {
-	t.Helper()
-	found := regexp.MustCompile(`curl -u '([^:']+):([^']+)' -d grant_type=client_credentials '([^']+)'`).FindStringSubmatch(s.output.String())
-	if found == nil {
-		t.Fatalf("no request for a token in the greeting\n%s", &s.output)
-	}
-	client := clientcredentials.Config{ClientID: found[1], ClientSecret: found[2], TokenURL: found[3]}
-	if _, err := client.Token(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
 
@@ -255,21 +253,6 @@ type page struct {
 	} `json:"meta"`
 }
 
-// all walks a list by id.
-func (s *service) all(t *testing.T, path string) []map[string]any {
-	t.Helper()
-	var all []map[string]any
-	for after := "00000000-0000-0000-0000-000000000000"; ; {
-		var p page
-		s.get(t, path+"?limit=100&afterId="+after, &p)
-		all = append(all, p.Data...)
-		if len(p.Data) == 0 {
-			return all
-		}
-		after, _ = p.Data[len(p.Data)-1]["id"].(string)
-	}
-}
-
 // total is how many entries a list has.
 func (s *service) total(t *testing.T, path string) int {
 	t.Helper()
@@ -300,13 +283,6 @@ func (s *service) commerce(t *testing.T, args ...string) string {
 		t.Fatalf("commerce %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
 	}
 	return stdout
-}
-
-// dynamo is DynamoDB's own client of the service's table.
-func (s *service) dynamo() *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &s.DynamoDBEndpoint, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
 }
 
 func text(v types.AttributeValue) string {

@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -134,15 +132,6 @@ func TestListenerRefusesSecretsThatAnybodyCanGuess(t *testing.T) {
 	}
 }
 
-func TestListenerTakesASecretWithoutPadding(t *testing.T) {
-	padded := "whsec_c2VjcmV0IG9mIDMyIGJ5dGVzIGZvciBzaWduaW5nISE="
-	l := open(t, listener.Config{Now: at(moment)}, strings.TrimRight(padded, "="))
-	body := []byte(`{}`)
-	if got := post(l, "a", strconv.FormatInt(moment.Unix(), 10), sign(t, padded, "a", moment, body), body); got != 204 {
-		t.Errorf("got %d, want 204", got)
-	}
-}
-
 func TestListenerVerifiesByAnyOfItsSecrets(t *testing.T) {
 	other := "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 	l := open(t, listener.Config{Now: at(moment)}, other, secret)
@@ -169,15 +158,6 @@ func TestListenerMarksRepeats(t *testing.T) {
 		if event.Type != "order.created" || event.ObjectID != "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00" {
 			t.Errorf("webhook %d: got type %q and object %q", i, event.Type, event.ObjectID)
 		}
-	}
-}
-
-func TestListenerRecordsWhatItRefuses(t *testing.T) {
-	l := open(t, listener.Config{Now: at(moment)}, secret)
-	post(l, "a", strconv.FormatInt(moment.Unix(), 10), "v1,AAAA", []byte(`not json`))
-	event := l.Events()[0]
-	if event.Signature != listener.Invalid || event.Reason != listener.ErrSignature || string(event.Body) != "not json" {
-		t.Errorf("got %+v, want the refused webhook", event)
 	}
 }
 
@@ -225,24 +205,5 @@ func TestListenerForgetsTheOldestEventsFirst(t *testing.T) {
 	events := l.Events()
 	if first, last := events[0].ID, events[len(events)-1].ID; first != "1000" || last != "10000" {
 		t.Errorf("got events %s to %s, want 1000 to 10000", first, last)
-	}
-}
-
-func TestListenerServesManyAtOnce(t *testing.T) {
-	calls := 0
-	l := open(t, listener.Config{Now: at(moment), OnEvent: func(listener.Event) { calls++ }}, secret)
-	var group sync.WaitGroup
-	for i := range 50 {
-		group.Go(func() { send(t, l, strconv.Itoa(i%10), `{}`) })
-	}
-	group.Wait()
-	repeats := 0
-	for _, event := range l.Events() {
-		if event.Repeat {
-			repeats++
-		}
-	}
-	if calls != 50 || repeats != 40 {
-		t.Errorf("got %d calls and %d repeats, want 50 and 40", calls, repeats)
 	}
 }
