@@ -83,8 +83,9 @@ several states of one record, give them versions: their order is not kept.`,
 			return c.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	c.queueFlags(cmd)
+	c.dataFlag(cmd)
 	f := cmd.Flags()
+	f.StringVar(&c.queueURL, "queue-url", "", "URL of a queue to send to, instead of a service")
 	addEnum(cmd, &c.format, "format", "format of the files (default: by the first of them)", formatNames())
 	f.StringVar(&c.mappingPath, "mapping", "", "JSON file that says which field each column of a CSV file is")
 	f.StringVar(&c.currency, "currency", "", "the organization's currency, for a file with prices in several, such as EUR")

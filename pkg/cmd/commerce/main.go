@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -60,7 +60,9 @@ func trouble(err error) error {
 
 // asCalled puts the program, as it was called, before the names of its commands,
 // so that they can be pasted. In a clone it is .build/commerce.
-func asCalled(text string) string { return strings.ReplaceAll(text, "commerce ", os.Args[0]+" ") }
+func asCalled(text string) string {
+	return regexp.MustCompile(`\bcommerce `).ReplaceAllLiteralString(text, os.Args[0]+" ")
+}
 
 // version is what the binary knows of its origin: builds of a clone have no
 // revision.
