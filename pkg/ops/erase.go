@@ -96,53 +96,49 @@ func (e *Erasure) Find(ctx context.Context) (*Erased, error) {
 	if err := e.learn(ctx); err != nil {
 		return nil, err
 	}
-	found, err := &Erased{Items: EraseCounts{}}, error(nil)
-	if found.Messages, _, err = e.eraseMessages(ctx, false); err != nil {
-		return nil, err
-	}
-	return found, e.each(ctx, func(i *dynamo.OwnedItem) error {
+	found := &Erased{Items: EraseCounts{}, Messages: map[string]int{}}
+	err := e.each(ctx, func(i *dynamo.OwnedItem) error {
 		selected, err := e.selects(i)
 		if selected {
 			found.Items.add(i)
 		}
 		return err
 	})
+	if err == nil {
+		_, err = e.eraseMessages(ctx, found.Messages, false)
+	}
+	return found, err
 }
 
 // Erase erases until it finds nothing, and looks for what is left.
 func (e *Erasure) Erase(ctx context.Context) (*Erased, error) {
-	if err := e.learn(ctx); err != nil {
-		return nil, err
-	}
-	done, err := &Erased{Items: EraseCounts{}}, error(nil)
-	if done.Messages, _, err = e.eraseMessages(ctx, true); err != nil {
-		return nil, err
-	}
+	done := &Erased{Items: EraseCounts{}, Messages: map[string]int{}}
 	for range maxErasePasses {
-		n, err := e.pass(ctx, done.Items)
+		n, err := e.pass(ctx, done)
 		if err != nil {
 			return nil, err
 		}
 		if n == 0 {
 			break
 		}
-		if err := e.learn(ctx); err != nil {
+	}
+	if !e.all() {
+		if err := e.rebuildLists(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if !e.all() {
-		err = e.rebuildLists(ctx)
-	}
-	if err == nil {
-		done.Left, err = e.left(ctx)
-	}
+	var err error
+	done.Left, err = e.left(ctx)
 	return done, err
 }
 
-// pass goes through the table once, erases what belongs to the erasure, and
-// returns how many items that were.
-func (e *Erasure) pass(ctx context.Context, counts EraseCounts) (n int, err error) {
-	var batch, payloads []dynamo.ItemRef
+// pass goes through the table and the queues once, erases what belongs to the
+// erasure, and returns how many items that were.
+func (e *Erasure) pass(ctx context.Context, done *Erased) (n int, err error) {
+	if err := e.learn(ctx); err != nil {
+		return 0, err
+	}
+	var items, payloads []dynamo.ItemRef
 	var records []*commerce.Stored
 	err = e.each(ctx, func(i *dynamo.OwnedItem) error {
 		selected, err := e.selects(i)
@@ -150,24 +146,28 @@ func (e *Erasure) pass(ctx context.Context, counts EraseCounts) (n int, err erro
 			return err
 		}
 		n++
-		switch name := counts.add(i); {
-		case name == "record" && !e.all():
+		name := done.Items.add(i)
+		switch {
+		case e.all() && len(items) == eraseBatch: // nothing is learnt of them
+			full := items
+			items = []dynamo.ItemRef{i.Ref()}
+			return e.eraser.Remove(ctx, full)
+		case e.all() || name != "record" && name != "payload":
+			items = append(items, i.Ref())
+		case name == "payload": // which tell the deliveries
+			payloads = append(payloads, i.Ref())
+		default:
 			s, err := i.Record()
 			records = append(records, s)
 			return err
-		case name == "payload" && !e.all(): // which tell the deliveries
-			payloads = append(payloads, i.Ref())
-			return nil
 		}
-		if batch = append(batch, i.Ref()); len(batch) < eraseBatch {
-			return nil
-		}
-		full := batch
-		batch = nil
-		return e.eraser.Remove(ctx, full)
+		return nil
 	})
 	if err == nil {
-		err = e.eraser.Remove(ctx, append(batch, payloads...))
+		_, err = e.eraseMessages(ctx, done.Messages, true)
+	}
+	if err == nil {
+		err = e.eraser.Remove(ctx, append(items, payloads...))
 	}
 	for _, s := range records {
 		if err == nil {
@@ -312,35 +312,15 @@ func names(i *dynamo.OwnedItem, id value.ID) bool {
 }
 
 // left looks once more, and says what is left: messages, items that belong to the
-// erasure or name the customer, and what the index still has.
-func (e *Erasure) left(ctx context.Context) (lines []string, err error) {
-	found, mixed, err := e.eraseMessages(ctx, false)
+// erasure or name the customer, and parts of the index.
+func (e *Erasure) left(ctx context.Context) ([]string, error) {
+	found := map[string]int{}
+	mixed, err := e.eraseMessages(ctx, found, false)
 	if err != nil {
 		return nil, err
 	}
-	items := EraseCounts{}
-	look := func(i *dynamo.OwnedItem) error {
-		selected, err := e.selects(i)
-		if err != nil {
-			return err
-		}
-		if selected {
-			items.add(i)
-			return nil
-		}
-		if e.all() || !names(i, e.Customer) {
-			return nil
-		}
-		s, err := i.Record()
-		switch {
-		case s == nil:
-			items.add(i)
-		case !s.Deleted && len(lines) < maxLeft:
-			lines = append(lines, fmt.Sprintf("%s %s names the customer, but not as its customerId", s.Kind, s.ID))
-		}
-		return err
-	}
-	if err := e.each(ctx, look); err != nil {
+	lines, items, err := e.leftItems(ctx)
+	if err != nil {
 		return nil, err
 	}
 	lines = append(lines, countLines(mixed, "messages in %s with records of others too, which have to be redriven first: %d")...)
@@ -354,6 +334,27 @@ func (e *Erasure) left(ctx context.Context) (lines []string, err error) {
 		lines = append(lines, fmt.Sprintf("chunks of the index that nothing names: %d", len(chunks)))
 	}
 	return lines, err
+}
+
+// leftItems counts the items that are left. A record that names the customer
+// elsewhere than in its customerId has a line.
+func (e *Erasure) leftItems(ctx context.Context) (lines []string, items EraseCounts, err error) {
+	items = EraseCounts{}
+	err = e.each(ctx, func(i *dynamo.OwnedItem) error {
+		selected, err := e.selects(i)
+		if err != nil || !selected && (e.all() || !names(i, e.Customer)) {
+			return err
+		}
+		s, err := i.Record()
+		switch {
+		case selected || s == nil:
+			items.add(i)
+		case !s.Deleted && len(lines) < maxLeft:
+			lines = append(lines, fmt.Sprintf("%s %s names the customer, but not as its customerId", s.Kind, s.ID))
+		}
+		return err
+	})
+	return lines, items, err
 }
 
 func countLines(counts map[string]int, format string) (lines []string) {

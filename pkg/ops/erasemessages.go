@@ -15,24 +15,24 @@ import (
 // eraseMessages counts the messages of dead letter queues and the park that belong
 // to the erasure, by queue, and deletes them on demand. Messages of many records of
 // which only some name the customer stay, and are counted apart.
-func (e *Erasure) eraseMessages(ctx context.Context, erase bool) (found, mixed map[string]int, err error) {
-	found, mixed = map[string]int{}, map[string]int{}
+func (e *Erasure) eraseMessages(ctx context.Context, found map[string]int, erase bool) (mixed map[string]int, err error) {
+	mixed = map[string]int{}
 	for _, q := range e.Queues {
 		if q.purpose == work {
 			continue
 		}
 		ours, many, err := e.eraseMessagesOf(ctx, NewQueueScan(e.Client, q.url, 0), erase)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if ours > 0 {
-			found[q.Name] = ours
+			found[q.Name] += ours
 		}
 		if many > 0 {
 			mixed[q.Name] = many
 		}
 	}
-	return found, mixed, nil
+	return mixed, nil
 }
 
 func (e *Erasure) eraseMessagesOf(ctx context.Context, scan *QueueScan, erase bool) (ours, mixed int, err error) {

@@ -38,21 +38,14 @@ const (
 // All counts the messages of the queue.
 func (q *QueueStatus) All() int { return q.Visible + q.InFlight + q.Delayed }
 
-// StatusReader reads the status of queues. It receives no message.
-type StatusReader struct {
-	Client *sqs.Client
-	// Local says that the queues are those that the commands use by default,
-	// so that Next need not name them.
-	Local bool
-}
-
-// Read reads the queues and their dead letter queues: work queues first, the
-// park last.
-func (r *StatusReader) Read(ctx context.Context, urls []string) ([]*QueueStatus, error) {
+// ReadStatus reads the status of queues and of their dead letter queues: work
+// queues first, the park last. It receives no message. Local says that the queues
+// are those that the commands use by default, so that Next need not name them.
+func ReadStatus(ctx context.Context, client *sqs.Client, urls []string, local bool) ([]*QueueStatus, error) {
 	var queues []*QueueStatus
 	known := map[string]bool{} // ARNs
 	for len(urls) > 0 {
-		q, err := r.readQueue(ctx, urls[0])
+		q, err := readQueue(ctx, client, urls[0])
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +58,7 @@ func (r *StatusReader) Read(ctx context.Context, urls []string) ([]*QueueStatus,
 		if q.deadLetterARN == "" || known[q.deadLetterARN] {
 			continue
 		}
-		url, err := QueueURLOfARN(ctx, r.Client, q.deadLetterARN)
+		url, err := QueueURLOfARN(ctx, client, q.deadLetterARN)
 		if err != nil {
 			return nil, fmt.Errorf("dead letter queue of %s: %w", q.Name, err)
 		}
@@ -73,14 +66,14 @@ func (r *StatusReader) Read(ctx context.Context, urls []string) ([]*QueueStatus,
 	}
 	slices.SortFunc(queues, func(a, b *QueueStatus) int { return strings.Compare(a.Name, b.Name) })
 	for _, q := range queues {
-		r.advise(q, queues)
+		q.advise(queues, local)
 	}
 	slices.SortStableFunc(queues, func(a, b *QueueStatus) int { return cmp.Compare(a.purpose, b.purpose) })
 	return queues, nil
 }
 
-func (r *StatusReader) readQueue(ctx context.Context, url string) (*QueueStatus, error) {
-	attributes, err := QueueAttributes(ctx, r.Client, url)
+func readQueue(ctx context.Context, client *sqs.Client, url string) (*QueueStatus, error) {
+	attributes, err := QueueAttributes(ctx, client, url)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +93,7 @@ func (r *StatusReader) readQueue(ctx context.Context, url string) (*QueueStatus,
 
 // advise finds out the queue's purpose, and what to run when it holds messages
 // that nothing takes.
-func (r *StatusReader) advise(q *QueueStatus, all []*QueueStatus) {
+func (q *QueueStatus) advise(all []*QueueStatus, local bool) {
 	source := q.source(all)
 	switch {
 	case source != nil:
@@ -113,12 +106,12 @@ func (r *StatusReader) advise(q *QueueStatus, all []*QueueStatus) {
 	case !q.Stuck:
 	case q.purpose == park:
 		q.Next = "commerce replay"
-		if !r.Local {
+		if !local {
 			q.Next += " --dry-run --queue-url " + q.url
 		}
 	default:
 		messages, queueURL := redriveArgument(source.Name), ""
-		if !r.Local {
+		if !local {
 			queueURL = " --queue-url " + source.url
 		}
 		q.Next = "commerce redrive " + messages + queueURL

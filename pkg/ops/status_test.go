@@ -13,16 +13,16 @@ import (
 )
 
 // status reads the queues of the URLs, all of the server without any.
-func (s state) status(t *testing.T, r ops.StatusReader, urls ...string) []*ops.QueueStatus {
+func (s state) status(t *testing.T, local bool, urls ...string) []*ops.QueueStatus {
 	t.Helper()
-	r.Client = s.Queues().Client
+	client := s.Queues().Client
 	var err error
 	if len(urls) == 0 {
-		if urls, err = ops.QueuesWithPrefix(t.Context(), r.Client, ""); err != nil {
+		if urls, err = ops.QueuesWithPrefix(t.Context(), client, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	queues, err := r.Read(t.Context(), urls)
+	queues, err := ops.ReadStatus(t.Context(), client, urls, local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestStatusShowsWhatWaitsAndWhatToRun(t *testing.T) {
 		servicetest.ParkQueue: {true, "commerce replay"},
 	} {
 		s.send(t, queue, "m", "m")
-		all := s.status(t, ops.StatusReader{Local: true})
+		all := s.status(t, true)
 		for _, q := range all {
 			if q.Stuck && q.Name != queue {
 				t.Errorf("%s is stuck, and nothing is in it", q.Name)
@@ -68,7 +68,7 @@ func TestStatusOfNamedQueuesFindsTheirDeadLetters(t *testing.T) {
 	s := newState(t)
 	s.send(t, "DeliveriesDLQ", "m")
 	main := s.Queues().URL(servicetest.MainQueue)
-	queues := s.status(t, ops.StatusReader{}, main, s.Queues().URL("IndexJobsQueue"))
+	queues := s.status(t, false, main, s.Queues().URL("IndexJobsQueue"))
 	var names []string
 	for _, q := range queues {
 		names = append(names, q.Name)
@@ -87,7 +87,7 @@ func TestStatusMovesDeadLettersToTheQueueThatTheyAreNamedAfter(t *testing.T) {
 	s.send(t, recordsDLQ, "m")
 	imports, records := s.Queues().URL("ImportsQueue"), s.Queues().URL(recordsQueue)
 	for url, urls := range map[string][]string{records: {imports, records}, imports: {imports}} {
-		if got := named(s.status(t, ops.StatusReader{}, urls...), recordsDLQ).Next; !strings.HasSuffix(got, " --queue-url "+url) {
+		if got := named(s.status(t, false, urls...), recordsDLQ).Next; !strings.HasSuffix(got, " --queue-url "+url) {
 			t.Errorf("of %q: got %q, want %s", urls, got, url)
 		}
 	}
@@ -133,7 +133,7 @@ func TestStatusOfAStackIsOfTheQueuesThatAreNamedAfterIt(t *testing.T) {
 	if err != nil || len(urls) != 2 {
 		t.Fatalf("got %v, %v; want two queues", urls, err)
 	}
-	park := named(s.status(t, ops.StatusReader{}, urls...), "shop-ParkQueue-1X2Y")
+	park := named(s.status(t, false, urls...), "shop-ParkQueue-1X2Y")
 	if !park.Stuck || !strings.HasPrefix(park.Next, "commerce replay --dry-run --queue-url http://") {
 		t.Errorf("got %+v, want the command that looks into the park", park)
 	}

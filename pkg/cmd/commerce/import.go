@@ -108,8 +108,6 @@ func (c *importCommand) run(ctx context.Context, paths []string, out, errOut io.
 	if err != nil {
 		return err
 	}
-	warnings := &warnings{out: errOut}
-	source.Warn = warnings.add
 	refused, err := createRefused(c.refusedPath, paths)
 	if err != nil {
 		return err
@@ -122,49 +120,51 @@ func (c *importCommand) run(ctx context.Context, paths []string, out, errOut io.
 	if err != nil {
 		return err
 	}
-	position, err := c.position(source, to)
-	if err != nil {
-		return err
-	}
-	before := position.Rows
-	if before > 0 {
-		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", before)
-	}
-	to.run = position.Run
-	told := time.Now()
-	summary, err := importer.Run(ctx, source.Records(), to.organization, to, importer.Config{
-		Events: c.events, Sites: c.siteIDs, Skip: before, MaxMessage: to.maxMessage, Refused: refused.add, Warn: warnings.add,
-		Acknowledged: func(rows int) error {
-			if now := time.Now(); now.Sub(told) > progressPause {
-				fmt.Fprintf(errOut, "%d rows done\n", rows)
-				told = now
-			}
-			position.Rows = rows
-			return position.file.Save(position)
-		},
+	warnings := &warnings{out: errOut}
+	source.Warn = warnings.add
+	summary, err := c.send(ctx, source, to, errOut, importer.Config{
+		Events: c.events, Sites: c.siteIDs, MaxMessage: to.maxMessage, Refused: refused.add, Warn: warnings.add,
 	})
 	warnings.end()
 	if err == nil || summary.Sent+summary.AlreadySent+summary.Refused > 0 {
 		report(out, source, summary, to.first)
 	}
-	if err = unlessInterrupted(err); err != nil {
-		if rows := position.Rows; rows > 0 && position.file != "" {
-			err = fmt.Errorf("%w; give the same command again to go on after row %d", err, rows)
+	if err == nil && summary.Sent > 0 && to.wait != nil {
+		err = to.wait(ctx, errOut)
+	}
+	if err == nil && summary.Refused > 0 {
+		err = fmt.Errorf("%d of %d records were rejected", summary.Refused, summary.Rows)
+	}
+	return err
+}
+
+// send sends what an interrupted run of the same import has left.
+func (c *importCommand) send(ctx context.Context, source *importer.Source, to *destination, errOut io.Writer, cfg importer.Config) (importer.Summary, error) {
+	position, err := c.position(source, to)
+	if err != nil {
+		return importer.Summary{}, err
+	}
+	if cfg.Skip = position.Rows; cfg.Skip > 0 {
+		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", cfg.Skip)
+	}
+	to.run = position.Run
+	told := time.Now()
+	cfg.Acknowledged = func(rows int) error {
+		if now := time.Now(); now.Sub(told) > progressPause {
+			fmt.Fprintf(errOut, "%d rows done\n", rows)
+			told = now
 		}
-		return err
+		position.Rows = rows
+		return position.file.Save(position)
 	}
-	if err := position.file.Remove(); err != nil {
-		return err
+	summary, err := importer.Run(ctx, source.Records(), to.organization, to, cfg)
+	switch err = unlessInterrupted(err); {
+	case err == nil:
+		return summary, position.file.Remove()
+	case position.Rows > 0 && position.file != "":
+		err = fmt.Errorf("%w; give the same command again to go on after row %d", err, position.Rows)
 	}
-	if summary.Sent > 0 && to.wait != nil {
-		if err := to.wait(ctx, errOut); err != nil {
-			return err
-		}
-	}
-	if summary.Refused > 0 {
-		return fmt.Errorf("%d of %d records were rejected", summary.Refused, summary.Rows)
-	}
-	return nil
+	return summary, err
 }
 
 // progressPause is the time between two lines that say how far an import is.

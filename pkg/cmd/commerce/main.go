@@ -133,10 +133,9 @@ func newRootCommand() *cobra.Command {
 		Long: `Commerce runs and operates the Commerce Integration Service. A command exits with
 0 when it is done, 1 when it failed, and 2 when the command line is wrong; those
 that compare or look have their own codes, which their help tells.`,
-		SilenceUsage: true, SilenceErrors: true, Version: version(),
+		SilenceUsage: true, SilenceErrors: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: os.Args[0]},
 	}
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
 		newListenCommand(), newTriggerCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
 		newRejectsCommand(), newResealCommand(), newStatusCommand(), newDashboardCommand(), newVersionCommand())

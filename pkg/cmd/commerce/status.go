@@ -95,7 +95,6 @@ func (c *statusCommand) read(ctx context.Context) ([]*ops.QueueStatus, *sqs.Clie
 	if err != nil {
 		return nil, nil, err
 	}
-	reader := &ops.StatusReader{Client: client, Local: local}
-	queues, err := reader.Read(ctx, urls)
+	queues, err := ops.ReadStatus(ctx, client, urls, local)
 	return queues, client, err
 }

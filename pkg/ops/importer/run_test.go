@@ -231,17 +231,6 @@ func TestRunGivesProductsTheSitesThatTheyDoNotName(t *testing.T) {
 	}
 }
 
-func TestRunIsSilentUnlessEventsAreWanted(t *testing.T) {
-	for _, events := range []bool{false, true} {
-		var to outbox
-		run(t, products(1, 10), &to, importer.Config{Events: events})
-		changes, _ := commerce.ParseMessage(to.batches[0].Messages[0])
-		if changes[0].Silent == events {
-			t.Errorf("events %v: got silent %v", events, changes[0].Silent)
-		}
-	}
-}
-
 func TestRunRefusesARecordOfAnotherOrganization(t *testing.T) {
 	other := value.DeriveID(organization, "other")
 	r := importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + other.String() + `"}`), OrganizationID: &other}
