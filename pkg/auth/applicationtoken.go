@@ -6,13 +6,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
-	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 // SigningKeyStore reads the public keys of application tokens.
@@ -20,25 +18,33 @@ type SigningKeyStore interface {
 	SigningKeys(ctx context.Context) (apptoken.Published, error)
 }
 
-// How long published keys are used.
-const (
-	publishedMaxAge = time.Minute
-	// publishedUnknown is the least time between two reads for unknown key ids.
-	publishedUnknown = time.Second
-	// publishedSkew is how far the clocks of two instances may differ.
-	publishedSkew = time.Minute
-)
+// publishedSkew is how far the clocks of two instances may differ.
+const publishedSkew = time.Minute
 
-// publishedKeys keeps the public keys of application tokens. A key is published
-// before anything is signed with it, so that keys that were read after a token
-// was made settle whether its key exists.
+var publishedAges = ages{fresh: time.Minute, unknown: time.Second}
+
+// publishedKeys keeps the public keys of application tokens by their ids. A key is
+// published before anything is signed with it, so that keys that were read after a
+// token was made settle whether its key exists.
 type publishedKeys struct {
-	store SigningKeyStore
-	now   func() time.Time
+	*source[map[string]*ecdsa.PublicKey]
+}
 
-	mu   sync.Mutex
-	keys map[string]*ecdsa.PublicKey
-	read time.Time // before the keys were read; zero: never
+func newPublishedKeys(store SigningKeyStore, now func() time.Time) publishedKeys {
+	read := func(ctx context.Context) (map[string]*ecdsa.PublicKey, error) {
+		published, err := store.SigningKeys(ctx)
+		if err != nil {
+			return nil, err
+		}
+		keys := make(map[string]*ecdsa.PublicKey, len(published.Keys))
+		for _, key := range published.Keys {
+			if keys[key.Kid], err = key.Public(); err != nil {
+				return nil, err
+			}
+		}
+		return keys, nil
+	}
+	return publishedKeys{&source[map[string]*ecdsa.PublicKey]{what: "the signing keys", read: read, now: now, ages: publishedAges}}
 }
 
 var errReadTooOften = errors.New("auth: the signing keys were read just now, for another unknown key id")
@@ -46,49 +52,31 @@ var errReadTooOften = errors.New("auth: the signing keys were read just now, for
 // find returns the key with the id of a token that says that it was made at
 // the time issued. It fails with errNoKey when the key does not exist, and with
 // errReadTooOften when that cannot be told yet: then nothing may be cached.
-func (k *publishedKeys) find(ctx context.Context, id string, issued time.Time) (*ecdsa.PublicKey, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.now()
-	age := now.Sub(k.read)
-	old := k.read.IsZero() || age >= publishedMaxAge
-	undecided := k.keys[id] == nil && k.read.Sub(issued) < publishedSkew
-	switch {
-	case !old && undecided && age < publishedUnknown:
-		return nil, errReadTooOften
-	case old, undecided:
-		if err := k.load(ctx, now); err != nil {
+func (k publishedKeys) find(ctx context.Context, id string, issued time.Time) (*ecdsa.PublicKey, error) {
+	began := k.now()
+	keys, err := k.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if keys.value[id] == nil && keys.at.Before(began) && keys.at.Sub(issued) < publishedSkew {
+		before := keys
+		if keys, err = k.newer(ctx, before); err != nil {
 			return nil, err
 		}
+		if keys == before {
+			return nil, errReadTooOften
+		}
 	}
-	if key := k.keys[id]; key != nil {
+	if key := keys.value[id]; key != nil {
 		return key, nil
 	}
 	return nil, errNoKey
 }
 
-// load reads the keys. It serves later requests too, so it outlives this one.
-func (k *publishedKeys) load(ctx context.Context, now time.Time) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
-	defer cancel()
-	published, err := k.store.SigningKeys(ctx)
-	if err != nil {
-		return fault.Busy(err)
-	}
-	keys := make(map[string]*ecdsa.PublicKey, len(published.Keys))
-	for _, key := range published.Keys {
-		if keys[key.Kid], err = key.Public(); err != nil {
-			return err
-		}
-	}
-	k.keys, k.read = keys, now
-	return nil
-}
-
 // applicationTokens checks the tokens of applications.
 type applicationTokens struct {
 	verifier *apptoken.Verifier
-	keys     *publishedKeys
+	keys     publishedKeys
 }
 
 // isApplicationToken reports whether the token's header names a key of

@@ -222,12 +222,12 @@ func TestAKeyThatIsPublishedLaterIsNeverDeniedForLong(t *testing.T) {
 	stranger := newHarness(t, account.CreateApiKeyDto{})
 	unknown := stranger.give(t, stranger.signer(strings.Repeat("x", 40), ""), "orders:read")
 	unknown = b.later(t, unknown)
-	b.forward(publishedUnknown)
+	b.forward(publishedAges.unknown)
 	reads := b.shelf.keyReads
 	if _, got := b.withToken(t, unknown); !strings.HasPrefix(got, "unauthenticated: ") || b.shelf.keyReads != reads+1 {
 		t.Errorf("an unknown key: got %s after %d reads, want a denial after one", got, b.shelf.keyReads-reads)
 	}
-	b.forward(publishedUnknown - time.Nanosecond)
+	b.forward(publishedAges.unknown - time.Nanosecond)
 	deniedForNow := func(token string) bool {
 		_, denial, err := b.Authorize(t.Context(), Request{Headers: map[string][]string{"Authorization": {"Bearer " + token}}})
 		return err == nil && denial != nil && denial.Code == CodeUnauthenticated && denial.Passing && safeText(denial.Message)
@@ -268,7 +268,7 @@ func TestKeysThatCannotBeReadAreOurFault(t *testing.T) {
 	if _, got := b.withToken(t, token); got != "error" {
 		t.Errorf("got %s, want an error", got)
 	}
-	_, err := (&publishedKeys{store: b.shelf, now: b.now}).find(t.Context(), apptoken.KeyIDPrefix, start)
+	_, err := newPublishedKeys(b.shelf, b.now).find(t.Context(), apptoken.KeyIDPrefix, start)
 	if !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want it unavailable", err)
 	}

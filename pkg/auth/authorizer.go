@@ -60,7 +60,7 @@ func NewAuthorizer(users TokenVerifier, store Store, cfg AuthorizerConfig) *Auth
 	}
 	return &Authorizer{
 		users: users, keys: newKeyCache(store, cfg.Clock), cfg: cfg,
-		tokens:       &applicationTokens{verifier: apptoken.NewVerifier(cfg.Clock), keys: &publishedKeys{store: store, now: cfg.Clock}},
+		tokens:       &applicationTokens{verifier: apptoken.NewVerifier(cfg.Clock), keys: newPublishedKeys(store, cfg.Clock)},
 		applications: NewApplications(store, cfg.Clock),
 	}
 }

@@ -15,8 +15,6 @@ const (
 	// replicaAge is more than an eventually consistent read is ever behind. Only
 	// what a token that is as old was made with needs it.
 	replicaAge = time.Minute
-	// readTimeout bounds one read.
-	readTimeout = 3 * time.Second
 	// maxRecent bounds the cache: a full one is emptied.
 	maxRecent = 10_000
 )

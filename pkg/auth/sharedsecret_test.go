@@ -51,12 +51,12 @@ func TestARotatedSharedSecretVerifiesBesideTheOneBefore(t *testing.T) {
 	accepts(oldSecret, true, 1)
 	accepts(newSecret, false, 1) // it was read a moment ago
 	s.secrets = []string{newSecret, oldSecret}
-	now = now.Add(sharedPause)
+	now = now.Add(sharedAges.unknown)
 	accepts(newSecret, true, 2)
 	accepts(oldSecret, true, 2)
 	accepts(strings.Repeat("x", MinSecret), false, 2)
 	s.secrets = []string{newSecret}
-	now = now.Add(sharedMaxAge)
+	now = now.Add(sharedAges.fresh)
 	accepts(oldSecret, false, 3)
 	accepts(newSecret, true, 3)
 }
@@ -82,7 +82,7 @@ func TestABadSharedSecretIsOurFaultAndOnlyOfHS256Tokens(t *testing.T) {
 
 func TestSharedSecretsOutliveASecretsManagerThatIsAway(t *testing.T) {
 	now, s := start, &issuerSecrets{secrets: []string{oldSecret}}
-	source := &sharedSource{read: s.read, clock: func() time.Time { return now }}
+	source := newSecretSource(s.read, func() time.Time { return now })
 	for _, step := range []struct {
 		after time.Duration
 		away  bool
@@ -90,20 +90,20 @@ func TestSharedSecretsOutliveASecretsManagerThatIsAway(t *testing.T) {
 		reads int
 	}{
 		{0, false, true, 1},
-		{sharedMaxAge - time.Nanosecond, true, true, 1},
+		{sharedAges.fresh - time.Nanosecond, true, true, 1},
 		{time.Nanosecond, true, true, 2},
-		{sharedPause - time.Nanosecond, true, true, 2},
+		{sharedAges.unknown - time.Nanosecond, true, true, 2},
 		{time.Nanosecond, true, true, 3},
-		{sharedMaxAge, true, false, 4},
-		{sharedPause, false, true, 5},
+		{sharedAges.fresh, true, false, 4},
+		{sharedAges.unknown, false, true, 5},
 	} {
 		now, s.err = now.Add(step.after), nil
 		if step.away {
 			s.err = errors.New("away")
 		}
 		got, err := source.get(t.Context())
-		if works := slices.Equal(got, s.secrets); works != step.works || (err == nil) != step.works || s.reads != step.reads {
-			t.Errorf("%+v: got %v, %v after %d readings", step, got, err, s.reads)
+		if works := err == nil && slices.Equal(got.value, s.secrets); works != step.works || s.reads != step.reads {
+			t.Errorf("%+v: got %+v, %v after %d readings", step, got, err, s.reads)
 		}
 	}
 }

@@ -46,8 +46,8 @@ type VerifierConfig struct {
 // Verifier checks user JWTs. It is safe for concurrent use.
 type Verifier struct {
 	cfg       VerifierConfig
-	keys      *keySource    // nil without a JWKS URL
-	shared    *sharedSource // nil without HS256
+	keys      *source[[]publicKey] // nil without a JWKS URL
+	shared    *source[[]string]    // nil without HS256
 	parser    *jwt.Parser
 	validator *jwt.Validator // of the registered claims
 }
@@ -82,7 +82,7 @@ func NewVerifier(cfg VerifierConfig) (*Verifier, error) {
 		cfg.HS256Secrets = func(context.Context) ([]string, error) { return []string{cfg.HS256Secret}, nil }
 	}
 	if cfg.HS256Secrets != nil {
-		v.shared = &sharedSource{read: cfg.HS256Secrets, clock: cfg.Clock}
+		v.shared = newSecretSource(cfg.HS256Secrets, cfg.Clock)
 		methods = append(methods, algHS256)
 	}
 	rules := []jwt.ParserOption{
@@ -125,78 +125,85 @@ func (v *Verifier) mayBeOurs(claims jwt.MapClaims) bool {
 	return err == nil || errors.Is(err, jwt.ErrTokenNotValidYet)
 }
 
-// verified checks the signature and the registered claims. It fetches the keys
+// used are the readings that a token was checked with; nil: it needed none.
+type used struct {
+	keys   *sourced[[]publicKey]
+	shared *sourced[[]string]
+}
+
+// verified checks the signature and the registered claims. It reads the keys
 // again when a newer key may have signed the token. Claims that it returns with
 // errNoKey are not verified.
 func (v *Verifier) verified(ctx context.Context, token string) (jwt.MapClaims, error) {
-	var used *keySet
-	var shared []string
-	claims, err := v.parse(token, func() (*keySet, error) {
-		var err error
-		used, err = v.keys.keys(ctx)
-		return used, err
-	}, func() ([]string, error) {
-		var err error
-		shared, err = v.shared.get(ctx)
-		return shared, err
-	})
-	if shared != nil && errors.Is(err, jwt.ErrTokenSignatureInvalid) {
-		if newer := v.shared.newer(ctx, shared); newer != nil {
-			return v.parse(token, nil, func() ([]string, error) { return newer, nil })
+	var u used
+	claims, err := v.parse(ctx, token, &u)
+	again := false
+	switch {
+	case u.shared != nil && errors.Is(err, jwt.ErrTokenSignatureInvalid):
+		newer, readErr := v.shared.newer(ctx, u.shared)
+		again = readErr == nil && newer != u.shared
+	case errors.Is(err, errNoKey):
+		newer, readErr := v.keys.newer(ctx, u.keys)
+		if readErr != nil {
+			return nil, readErr
 		}
+		again = newer != u.keys
 	}
-	if !errors.Is(err, errNoKey) {
-		return claims, err
+	if again {
+		return v.parse(ctx, token, &u)
 	}
-	fresh, refreshErr := v.keys.newer(ctx, used)
-	if refreshErr != nil {
-		return nil, refreshErr
-	}
-	if fresh == nil {
-		return claims, err
-	}
-	return v.parse(token, func() (*keySet, error) { return fresh, nil }, nil)
+	return claims, err
 }
 
 // parse verifies the token. The algorithm decides which keys may verify it:
-// HS256 only the secret, the others only public keys of their own type.
-func (v *Verifier) parse(token string, keys func() (*keySet, error), shared func() ([]string, error)) (jwt.MapClaims, error) {
+// HS256 only the secrets, the others only public keys of their own type.
+func (v *Verifier) parse(ctx context.Context, token string, u *used) (jwt.MapClaims, error) {
 	claims := jwt.MapClaims{}
 	anonymous := false
 	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if _, critical := t.Header["crit"]; critical {
 			return nil, errors.New("auth: critical header parameters are not supported")
 		}
-		algorithm := t.Method.Alg()
-		if algorithm == algHS256 {
-			secrets, err := shared()
-			if err != nil {
-				return nil, fault.Busy(err)
-			}
-			return keySetOf(secrets), nil
+		if t.Method.Alg() == algHS256 {
+			return v.secrets(ctx, u)
 		}
 		id, named := t.Header["kid"].(string)
 		if !named && t.Header["kid"] != nil {
 			return nil, errors.New("auth: the key id is not a string")
 		}
-		set, err := keys()
-		if err != nil {
-			return nil, err
-		}
-		var candidates jwt.VerificationKeySet
-		for _, k := range set.find(id, algorithm) {
-			candidates.Keys = append(candidates.Keys, k.key)
-		}
-		if len(candidates.Keys) == 0 {
-			return nil, errNoKey
-		}
 		anonymous = id == ""
-		return candidates, nil
+		return v.publicKeys(ctx, u, id, t.Method.Alg())
 	})
 	if anonymous && errors.Is(err, jwt.ErrTokenSignatureInvalid) {
 		return claims, errors.Join(errNoKey, err)
 	}
 	return claims, err
+}
+
+// secrets are the keys of HS256, of which the parser tries one after the other.
+func (v *Verifier) secrets(ctx context.Context, u *used) (set jwt.VerificationKeySet, err error) {
+	if u.shared, err = v.shared.get(ctx); err != nil {
+		return set, err
+	}
+	for _, secret := range u.shared.value {
+		set.Keys = append(set.Keys, []byte(secret))
+	}
+	return set, nil
+}
+
+func (v *Verifier) publicKeys(ctx context.Context, u *used, id, algorithm string) (set jwt.VerificationKeySet, err error) {
+	if u.keys, err = v.keys.get(ctx); err != nil {
+		return set, err
+	}
+	for _, k := range u.keys.value {
+		if k.algorithm == algorithm && (id == "" || k.id == id) {
+			set.Keys = append(set.Keys, k.key)
+		}
+	}
+	if len(set.Keys) == 0 {
+		return set, errNoKey
+	}
+	return set, nil
 }
 
 // denialOf turns the parser's error into a denial, unless it is ours: a fault,
