@@ -170,17 +170,3 @@ func TestManyValuesAreSeveralLines(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkRequest(b *testing.B) {
-	var out bytes.Buffer
-	r := recorder(&out, false)
-	b.ReportAllocs()
-	for b.Loop() {
-		out.Reset()
-		r.Add("o", metric.Requests, 1)
-		r.Add("", metric.ReadUnits, 1.5)
-		r.Measure("o", metric.Latency, 3*time.Millisecond, now)
-		r.Flush(now)
-	}
-	b.ReportMetric(float64(out.Len()), "B/line")
-}

@@ -369,35 +369,3 @@ func TestIdleSubjectsAreForgotten(t *testing.T) {
 		t.Errorf("subjects kept: got %d, want at most %d", n, 2*maxSubjects)
 	}
 }
-
-func BenchmarkAdmitFromALease(b *testing.B) {
-	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-	l := New(newShelf(), func() time.Time { return now })
-	ctx := b.Context()
-	if _, err := l.Admit(ctx, "subject", 600); err != nil {
-		b.Fatal(err)
-	}
-	s := l.subject("subject")
-	b.ReportAllocs()
-	for b.Loop() {
-		s.left = 10
-		if d, err := l.Admit(ctx, "subject", 600); err != nil || !d.Allowed {
-			b.Fatal(d, err)
-		}
-	}
-}
-
-func TestAnAdmissionFromALeaseAllocatesNothing(t *testing.T) {
-	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-	l := New(newShelf(), func() time.Time { return now })
-	admit := func() {
-		if d, err := l.Admit(t.Context(), "subject", 600); err != nil || !d.Allowed {
-			t.Fatal(d, err)
-		}
-	}
-	admit()
-	s := l.subject("subject")
-	if n := testing.AllocsPerRun(100, func() { s.left = 10; admit() }); n != 0 {
-		t.Errorf("allocations: got %v, want none", n)
-	}
-}

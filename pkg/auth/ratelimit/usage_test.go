@@ -57,38 +57,3 @@ func TestEachRequestIsCountedOnce(t *testing.T) {
 		}
 	})
 }
-
-// Counting adds one write a day to those of the leases, whatever serves the
-// requests: at one request a minute that is 0.07% where each comes to a new
-// instance, which writes each, and 0.5% where one instance writes every seventh.
-func TestCountingCostsAtMostOnePercentOfTheWrites(t *testing.T) {
-	const days = 3
-	for _, test := range []struct {
-		name  string
-		every time.Duration
-		cold  bool
-	}{
-		{"one request a minute, each to a new instance", time.Minute, true},
-		{"one request a minute to one instance", time.Minute, false},
-		{"one request in ten minutes, each to a new instance", 10 * time.Minute, true},
-		{"two requests a second to one instance", time.Second / 2, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := newFleet(0)
-			for start := f.now; f.now.Sub(start) < days*24*time.Hour; f.now = f.now.Add(test.every) {
-				if test.cold {
-					f.instances[0] = New(f.store, f.instances[0].now)
-				}
-				f.request(t, 0, 600)
-			}
-			share := float64(len(f.store.days)) / float64(f.store.writes-len(f.store.days))
-			t.Logf("%d requests, %d writes, %d of them for counting: %.2f%%", len(f.admitted), f.store.writes, len(f.store.days), 100*share)
-			if stored, held := f.counted(); stored.Requests+held.Requests != int64(len(f.admitted)) || len(f.store.days) != days {
-				t.Errorf("counted %+v and %+v of %d requests, finished %d days", stored, held, len(f.admitted), len(f.store.days))
-			}
-			if share > 0.01 {
-				t.Errorf("counting made %.2f%% more writes", 100*share)
-			}
-		})
-	}
-}
