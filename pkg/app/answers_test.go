@@ -319,6 +319,9 @@ func (w *tour) event(s *step, op *api.Operation) events.APIGatewayProxyRequest {
 		Headers: map[string]string{"Host": "api.example.com"},
 	}
 	request.RequestContext.Identity.SourceIP = sourceAddress
+	if op.TakesIdempotencyKey() {
+		request.Headers["Idempotency-Key"] = value.NewID().String()
+	}
 	maps.Copy(request.Headers, s.header)
 	if s.body != "" {
 		request.Headers["Content-Type"] = cmp.Or(op.BodyType, "application/json")

@@ -179,33 +179,6 @@ func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
 	}
 }
 
-func TestFunctionsWhoseOperationsTakeAnIdempotencyKeyKeepAnswers(t *testing.T) {
-	client, name := dynamotest.Client(t)
-	cfg := app.Config{ServiceKey: make([]byte, app.ServiceKeySize)}
-	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
-	base.Table = dynamo.New(client, name, time.Now)
-	for function, operations := range app.OperationsByFunction() {
-		made, err := app.Functions(nil)[function](t.Context(), base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, op := range operations {
-			if !op.TakesIdempotencyKey() {
-				continue
-			}
-			t.Run(op.ID, func(t *testing.T) {
-				event := createEndpoint("https://example.com/")
-				event.Path = strings.NewReplacer("{id}", value.NewID().String(), "{keyId}", value.NewID().String()).Replace(op.Path)
-				event.Headers["Idempotency-Key"] = "k"
-				got, err := made.(app.GatewayFunc)(t.Context(), event)
-				if err != nil || got.StatusCode >= http.StatusInternalServerError {
-					t.Errorf("got %d %s, %v", got.StatusCode, got.Body, err)
-				}
-			})
-		}
-	}
-}
-
 // createEndpoint is the event by which a user of an organization that has no
 // application creates an endpoint.
 func createEndpoint(url string) events.APIGatewayProxyRequest {

@@ -25,116 +25,12 @@ import (
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/oauth"
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 // methods are those that API Gateway hands on.
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete, http.MethodHead, http.MethodOptions}
-
-// FuzzRequests asks the functions of the API. {application}, {endpoint} and the
-// like stand for the ids of what there is; the headers stand one on a line. No
-// request breaks a function, errors are of their shape, and the same question is
-// answered the same.
-func FuzzRequests(f *testing.F) {
-	w := newTour(f)
-	steps := tourSteps()
-	last := slices.IndexFunc(steps, func(s step) bool { return s.operation == "revokeApiKey" }) // what comes then ends what there is
-	for _, s := range steps[:last] {
-		op := w.operations[s.operation]
-		path, query, body := op.Path, s.query, s.body
-		for name, kept := range s.path {
-			path = strings.Replace(path, "{"+name+"}", "{"+kept+"}", 1)
-		}
-		header := "Content-Type: application/json"
-		w.take(&s)
-		if op.BodyType != "" {
-			header, body = "Content-Type: "+op.BodyType, "grant_type=client_credentials&client_id={applicationClient}&client_secret={applicationSecret}&scope=orders%3Aread"
-		}
-		method := byte(slices.Index(methods, op.Method)) //nolint:gosec // a small number
-		f.Add(method, byte(0), path, query, header, body)
-		if op.Method == http.MethodPost {
-			f.Add(method, byte(1), path, query, header+"\nIdempotency-Key: fuzz", body)
-		}
-	}
-	for _, seed := range []struct{ path, query, header string }{
-		{"/api/products/", "search=tea%20GREEN&siteId={site}&limit=100", "X-Site-Id: {site}"},
-		{"/api/orders", "createdFrom=2026-01-01T00:00:00%2B01:00&afterId={site}", "X-Site-Id:\nAccept: text/html"},
-		{"/api/categories", "parentId=root&includeGlobal=true", "If-None-Match: *\nAccept-Encoding: gzip"},
-		{"/api/customers", "ids={site},{site}&email=a%40b", "Accept: application/json;q=0"},
-		{"/api/invoices/{invoice}", "", "Cache-Control: no-cache"},
-		{"/%zz", "%zz=%", "Authorization: Basic eDp5"},
-		{"/docs/style.css", "", ""},
-		{"/", "", "Accept: text/html"},
-		{"/portal/../placeholder.txt", "", ""},
-	} {
-		f.Add(byte(0), byte(2), seed.path, seed.query, seed.header, "")
-	}
-	w.kept["site"] = value.NewID().String()
-	f.Fuzz(func(t *testing.T, method, caller byte, path, query, header, body string) {
-		event := events.APIGatewayProxyRequest{
-			HTTPMethod: methods[int(method)%len(methods)], Path: w.expand(path), Body: w.expand(body),
-			MultiValueHeaders:               map[string][]string{"Host": {"api.example.com"}},
-			MultiValueQueryStringParameters: url.Values{},
-		}
-		for line := range strings.SplitSeq(w.expand(header), "\n") {
-			if name, v, is := strings.Cut(line, ":"); is {
-				event.MultiValueHeaders[name] = append(event.MultiValueHeaders[name], strings.TrimSpace(v))
-			}
-		}
-		for part := range strings.SplitSeq(w.expand(query), "&") { // as API Gateway decodes it
-			name, v, _ := strings.Cut(part, "=")
-			if name, err := url.QueryUnescape(name); err == nil && name != "" {
-				decoded, _ := url.QueryUnescape(v)
-				event.MultiValueQueryStringParameters[name] = append(event.MultiValueQueryStringParameters[name], decoded)
-			}
-		}
-		if p, known := w.principal(caller); known {
-			servicetest.Authorize(&event, p)
-		}
-		w.Pass(time.Second) // within the rate limit of the application
-		first := w.answerTo(t, event)
-		if event.HTTPMethod != http.MethodGet && first.MultiValueHeaders["Idempotency-Replayed"] == nil {
-			return
-		}
-		if again := w.answerTo(t, event); again.StatusCode != first.StatusCode || first.StatusCode < 300 && again.Body != first.Body {
-			t.Fatalf("%+v: answered %d %s, and again %d %s", event, first.StatusCode, first.Body, again.StatusCode, again.Body)
-		}
-	})
-}
-
-// principal is one of three callers, or none.
-func (w *tour) principal(caller byte) (p auth.Principal, known bool) {
-	p = auth.Principal{Kind: auth.KindUser, OrganizationID: w.Org, UserID: w.App, Scopes: append(auth.AllScopes(), auth.DevelopersAdmin), RateLimit: 1 << 30}
-	switch caller % 4 {
-	case 1:
-		p.Kind, p.UserID, p.ApplicationID = auth.KindApplication, value.ID{}, value.MustID(w.kept["application"])
-	case 2:
-		p.Kind, p.UserID, p.ApplicationID, p.KeyID = auth.KindKey, value.ID{}, w.App, value.MustID(w.kept["key"])
-	case 3:
-		return p, false
-	}
-	return p, true
-}
-
-// answerTo asks the function of the path and checks the shape of its answer.
-func (w *tour) answerTo(t *testing.T, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
-	t.Helper()
-	operation := "getMe"
-	switch {
-	case strings.HasPrefix(event.Path, "/developers/webhooks"):
-		operation = "listWebhookEvents"
-	case strings.HasPrefix(event.Path, "/developers"), strings.HasPrefix(event.Path, "/oauth"), strings.HasPrefix(event.Path, "/.well-known"):
-		operation = "createApplication"
-	}
-	answer, err := w.functions[operation](t.Context(), event)
-	if err != nil {
-		t.Fatalf("%+v: %v", event, err)
-	}
-	checkAnswer(t, event, &answer)
-	return answer
-}
 
 // checkAnswer fails unless the answer is a success, or an error of its shape
 // that is not ours.

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -112,31 +111,6 @@ func (w *gatewayService) status(t *testing.T, client *http.Client, path string) 
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode
-}
-
-func TestAStandardOAuthClientUsesTheService(t *testing.T) {
-	for name, style := range map[string]oauth2.AuthStyle{"HTTP Basic": oauth2.AuthStyleInHeader, "in the body": oauth2.AuthStyleInParams} {
-		t.Run(name, func(t *testing.T) {
-			w := newGatewayService(t)
-			w.grant(t, "orders:read", "webhooks:read")
-			cfg := clientcredentials.Config{
-				ClientID: w.client.ClientID.String(), ClientSecret: w.client.ClientSecret, TokenURL: w.URL + "/oauth/token", AuthStyle: style,
-			}
-			client := cfg.Client(t.Context())
-			for path, want := range map[string]int{
-				"/api/me": 200, "/developers/webhooks/endpoints": 200, "/api/products": 403, "/developers/applications": 403,
-				"/developers/webhooks/endpoints/" + w.App.String(): 404,
-			} {
-				if got := w.status(t, client, path); got != want {
-					t.Errorf("GET %s: got %d, want %d", path, got, want)
-				}
-			}
-			cfg.ClientSecret = "wrong"
-			if token, err := cfg.Token(t.Context()); err == nil || !strings.Contains(err.Error(), "invalid_client") {
-				t.Errorf("a wrong secret: got %v, %v", token, err)
-			}
-		})
-	}
 }
 
 // TestASuspensionAndItsEndActOnTokensWithinFiveSeconds looks at every area, also
