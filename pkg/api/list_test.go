@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -152,24 +151,6 @@ func TestAListTakesItsParametersOnce(t *testing.T) {
 				t.Errorf("got %+v\nwant %s %s …%s…", d, tt.field, tt.code, tt.contains)
 			}
 		})
-	}
-}
-
-func TestEveryDescribedParameterIsTakenAndNoOther(t *testing.T) {
-	plain := &lists.List{Name: "plain", Orders: []lists.Order{lists.By("createdAt")}}
-	for _, l := range []*lists.List{things(), plain} {
-		op := api.Operation{List: l}.Complete()
-		described := map[string]bool{}
-		for _, p := range op.Params {
-			described[p.Name] = true
-		}
-		server := serveList(l, 0, nil)
-		for _, p := range append(things().Params(), api.Param{Name: "created"}, api.Param{Name: "createdfrom"}, api.Param{}) {
-			answer := getList(t, server, url.Values{p.Name: {"?"}}.Encode())
-			if unknown := strings.Contains(answer.Body.String(), `"code":"unknown"`); unknown == described[p.Name] {
-				t.Errorf("%s: parameter %q: described %t, unknown %t (%s)", l.Name, p.Name, described[p.Name], unknown, answer.Body)
-			}
-		}
 	}
 }
 

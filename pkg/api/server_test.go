@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -103,6 +104,12 @@ func operations() []api.Operation {
 		{
 			ID: "break", Method: "GET", Path: "/break", Access: api.Public, Status: 200,
 			Handle: func(*api.Request) (*api.Response, error) { return nil, errors.New("secret inside") },
+		},
+		{
+			ID: "busy", Method: "GET", Path: "/busy", Access: api.Public, Status: 200,
+			Handle: func(*api.Request) (*api.Response, error) {
+				return nil, fmt.Errorf("secret inside: %w", context.DeadlineExceeded)
+			},
 		},
 		{
 			ID: "packed", Method: "GET", Path: "/packed", Access: api.Public, Status: 200, MediaType: "text/plain",
@@ -226,6 +233,7 @@ func TestRequestsAreRefusedInOurErrorShape(t *testing.T) {
 		{"If-Match of another version", &u, false, call{method: "PATCH", path: "/developers/widgets/" + site.String(), body: `{}`, header: map[string]string{"Content-Type": "application/json", "If-Match": `"old"`}}, 412, "precondition_failed", ""},
 		{"a weak If-Match", &u, false, call{method: "PATCH", path: "/developers/widgets/" + site.String(), body: `{}`, header: map[string]string{"Content-Type": "application/json", "If-Match": `W/"current"`}}, 412, "precondition_failed", ""},
 		{"an error of ours", nil, false, call{method: "GET", path: "/break"}, 500, "internal", ""},
+		{"a table that is too busy", nil, false, call{method: "GET", path: "/busy"}, 503, "unavailable", ""},
 		{"a panic", nil, false, call{method: "GET", path: "/panic"}, 500, "internal", ""},
 	}
 	for _, tt := range tests {
@@ -247,6 +255,9 @@ func TestRequestsAreRefusedInOurErrorShape(t *testing.T) {
 			}
 			if tt.status == 405 && resp.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("Allow: got %q, want GET, HEAD", resp.Header.Get("Allow"))
+			}
+			if tt.status == 503 && resp.Header.Get("Retry-After") != "1" {
+				t.Errorf("Retry-After: got %q, want 1", resp.Header.Get("Retry-After"))
 			}
 			if tt.status == 429 && resp.Header.Get("Retry-After") != "2" {
 				t.Errorf("Retry-After: got %q, want 2", resp.Header.Get("Retry-After"))

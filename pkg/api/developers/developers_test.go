@@ -181,28 +181,6 @@ func TestTheLifeOfAnApplication(t *testing.T) {
 	s.want(404, "PATCH", path, `{}`)
 }
 
-func TestSuspendingAndActivating(t *testing.T) {
-	s := newService(t)
-	app := s.create("Shop")
-	path := "/developers/applications/" + app.ID.String()
-	for _, step := range []struct {
-		action  string
-		want    account.Status
-		changes bool
-	}{
-		{"activate", account.Active, false},
-		{"suspend", account.Suspended, true},
-		{"suspend", account.Suspended, false},
-		{"activate", account.Active, true},
-	} {
-		before := decode[account.Application](t, s.want(200, "GET", path, ""))
-		got := decode[account.Application](t, s.want(200, "POST", path+"/"+step.action, ""))
-		if got.Status != step.want || (got.UpdatedAt != before.UpdatedAt) != step.changes {
-			t.Errorf("%s: got %s, updated %v, want %s, %v", step.action, got.Status, got.UpdatedAt != before.UpdatedAt, step.want, step.changes)
-		}
-	}
-}
-
 func TestTheLifeOfAKey(t *testing.T) {
 	s := newService(t)
 	app := s.create("Shop")

@@ -92,16 +92,6 @@ func TestFilesAreOfThisOriginOnlyAndAskedForAnew(t *testing.T) {
 	}
 }
 
-func TestFilesGoOutCompressedToWhoTakesThat(t *testing.T) {
-	plain := serve(t, sample(t), "https://a.example", "/portal/main.js")
-	if got := text(t, plain); got != "hello()" || plain.Header.Get("Content-Encoding") != "" {
-		t.Errorf("got %q, %s", got, plain.Header.Get("Content-Encoding"))
-	}
-	if got := serve(t, sample(t), "https://a.example", "/portal/main.js", "Accept", "*/*", "Accept-Encoding", "gzip").Header.Get("Content-Encoding"); got != "gzip" {
-		t.Errorf("Content-Encoding %q, want gzip", got)
-	}
-}
-
 func TestTheRootLeadsBrowsersToThePortal(t *testing.T) {
 	for accept, want := range map[string]int{
 		"text/html,application/xhtml+xml,*/*;q=0.8": http.StatusFound,

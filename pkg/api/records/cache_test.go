@@ -2,16 +2,13 @@ package records_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/index/views"
 )
 
 func TestOnlyRecordsThatAreNotKnownAreRead(t *testing.T) {
@@ -57,55 +54,4 @@ func TestAFullCacheChangesNoAnswer(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestReadersAndWritersRunBesideOneAnother asks an instance from several
-// sides while records change; every answer is of one organization and one
-// state.
-func TestReadersAndWritersRunBesideOneAnother(t *testing.T) {
-	w := newHarness(t, present)
-	for _, org := range []value.ID{ours, theirs} {
-		for n := range 10 {
-			w.putFor(org, commerce.KindProduct, map[string]any{"id": numbered(n), "name": "p"})
-		}
-	}
-	w.settle()
-	api := w.serve()
-	var readers sync.WaitGroup
-	stop := make(chan struct{})
-	for i := range 4 {
-		org := []value.ID{ours, theirs}[i%2]
-		readers.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				a := ask(t, api, of(org, user()), "/api/products?orderBy=name&limit=100")
-				if a.status != http.StatusOK {
-					t.Errorf("%s: got %d %s", a.asked, a.status, a.body)
-					return
-				}
-				if n := strings.Count(string(a.body), org.String()); n < 9 || n > 10 {
-					t.Errorf("%s: got %d records of %s in %s, want 9 or 10", a.asked, n, org, a.body)
-					return
-				}
-				ask(t, api, of(org, user()), "/api/products/"+numbered(1).String())
-				ask(t, api, of(org, user()), "/api/deletions")
-			}
-		})
-	}
-	for n := range 30 {
-		w.putFor(ours, commerce.KindProduct, map[string]any{"id": numbered(n % 9), "name": fmt.Sprint("p", n)})
-		if n%3 == 0 {
-			w.remove(commerce.KindProduct, numbered(9))
-		} else {
-			w.least(ours, commerce.KindProduct, numbered(9))
-		}
-		w.index()
-		w.advance(views.Freshness)
-	}
-	close(stop)
-	readers.Wait()
 }

@@ -96,22 +96,6 @@ func TestAWriteIsReadAtOnceByItsIDAndSoonInLists(t *testing.T) {
 	ask(t, api, user(), "/api/products").expect(t, stored)
 }
 
-func TestAViewThatNobodyAskedForInDaysMissesNothing(t *testing.T) {
-	w := newHarness(t, present)
-	api := w.serve()
-	ask(t, api, user(), "/api/products").expect(t)
-	ask(t, api, user(), "/api/deletions").expect(t)
-	first := w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "p"})
-	second := w.put(commerce.KindProduct, map[string]any{"id": numbered(2), "name": "p"})
-	w.remove(commerce.KindProduct, second.ID)
-	w.index()
-	w.advance(27 * time.Hour) // the change log has forgotten by then
-	third := w.put(commerce.KindProduct, map[string]any{"id": numbered(3), "name": "p"})
-	w.index()
-	ask(t, api, user(), "/api/products").expect(t, third, first)
-	ask(t, api, user(), "/api/deletions").expect(t, second)
-}
-
 func TestAnInvoiceBecomesOverdueWithoutAnyWrite(t *testing.T) {
 	w := newHarness(t, present)
 	due := value.TimeOf(present) + 60_000

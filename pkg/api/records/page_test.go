@@ -2,9 +2,7 @@ package records_test
 
 import (
 	"bytes"
-	"context"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -14,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 )
@@ -105,25 +102,6 @@ func reversed(s []*commerce.Stored) []*commerce.Stored {
 	return out
 }
 
-func TestTheTagOfAListChangesWithItsPageOnly(t *testing.T) {
-	w := newHarness(t, present)
-	w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "a"})
-	w.settle()
-	api := w.serve()
-	tag := func() string { return ask(t, api, user(), "/api/products?limit=1").header.Get("ETag") }
-	before := tag()
-	w.put(commerce.KindCategory, map[string]any{"id": numbered(1), "name": "a"})
-	w.settle()
-	if after := tag(); after != before {
-		t.Errorf("after another list changed: got %s, want %s", after, before)
-	}
-	w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "b"})
-	w.settle()
-	if after := tag(); after == before {
-		t.Errorf("after the product changed: got %s again", after)
-	}
-}
-
 var namedLimit = regexp.MustCompile(`ask with limit=(\d+)`)
 
 // carried is the size of a page as Lambda carries it: a text in the JSON that
@@ -176,29 +154,6 @@ func TestAPageThatIsTooLargeNamesALimitThatFits(t *testing.T) {
 	}
 }
 
-func TestABusyTableAnswersUnavailable(t *testing.T) {
-	s := newShelf()
-	s.put(t, commerce.KindProduct, map[string]any{"id": numbered(1), "name": "p"})
-	for _, tt := range []struct {
-		fail   error
-		status int
-		code   string
-		retry  string
-	}{
-		{fault.Busy(errors.New("throttled: secret")), 503, "unavailable", "1"},
-		{fmt.Errorf("batch get: %w", context.DeadlineExceeded), 503, "unavailable", "1"},
-		{errors.New("a secret of the inside"), 500, "internal", ""},
-	} {
-		s.fail = tt.fail
-		for _, path := range []string{"/api/products", "/api/products/" + numbered(1).String()} {
-			a := ask(t, s.serve(), user(), path)
-			if a.status != tt.status || a.problem(t).Code != tt.code || a.header.Get("Retry-After") != tt.retry || strings.Contains(string(a.body), "secret") {
-				t.Errorf("%s when reads fail by %v: got %d %s, Retry-After %q", a.asked, tt.fail, a.status, a.body, a.header.Get("Retry-After"))
-			}
-		}
-	}
-}
-
 func TestMeTellsWhatACredentialStandsFor(t *testing.T) {
 	api := newHarness(t, present).serve()
 	const org = `{"organizationId":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00",`
@@ -218,19 +173,6 @@ func TestMeTellsWhatACredentialStandsFor(t *testing.T) {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			if a := ask(t, api, tt.p, "/api/me"); a.status != 200 || string(a.body) != tt.want {
 				t.Errorf("%s:\n got %s\nwant %s", a.asked, a.body, tt.want)
-			}
-		})
-	}
-}
-
-func TestAShelfLifeIsADecimalAsOtherQuantities(t *testing.T) {
-	w := newHarness(t, present)
-	for i, tt := range []struct{ given, want string }{{"30", "30"}, {"1.5", "1.5"}, {"0.0001", "0.0001"}, {"3e1", "30"}, {"null", "null"}} {
-		t.Run(tt.given, func(t *testing.T) {
-			s := w.put(commerce.KindProduct, map[string]any{"id": numbered(i + 1), "name": "p", "shelfLifeDays": stdjson.RawMessage(tt.given)})
-			a := ask(t, w.serve(), user(), "/api/products/"+s.ID.String())
-			if want := `"shelfLifeDays":` + tt.want + `,`; !strings.Contains(string(a.body), want) {
-				t.Errorf("%s: got %s, want %s", a.asked, a.body, want)
 			}
 		})
 	}
