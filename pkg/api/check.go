@@ -190,6 +190,9 @@ func (x *exchange) request(body []byte, lock *idempotency.Lock) (*Request, error
 		}
 		req.Site = x.site
 	}
+	if req.arguments, err = x.op.arguments(query); err != nil {
+		return nil, err
+	}
 	if x.op.List != nil {
 		req.List, err = x.op.List.Parse(query)
 	}

@@ -119,6 +119,8 @@ type Request struct {
 	ids   map[string]value.ID
 	texts map[string]string
 
+	arguments *arguments
+
 	change change // for the audit trail
 }
 

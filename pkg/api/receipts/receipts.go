@@ -114,14 +114,6 @@ func (a *area) post(r *api.Request) (*api.Response, error) {
 
 func (a *area) list() api.Operation {
 	number := func(n int64) *int64 { return &n }
-	limit := api.Param{
-		Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultListed), Min: number(1), Max: number(maxListed),
-		Description: "The most receipts in an answer.",
-	}
-	before := api.Param{
-		Name: beforeParam, In: fault.InQuery, Type: "string", Format: "uuid",
-		Description: "The cursor: meta.next of the previous answer. Absent: from the latest receipt on.",
-	}
 	return api.Operation{
 		ID: "listReceipts", Method: http.MethodGet, Path: receiptsPath, Tag: tag,
 		Summary: "List receipts",
@@ -130,29 +122,24 @@ func (a *area) list() api.Operation {
 			"of those only the service's operator knows. Users see every receipt of the organization, " +
 			"an application's token those of its own requests: an answer to it may hold fewer than limit, even none, before meta.next is null. " +
 			"A receipt that stays PENDING may belong to a request that failed.",
-		Access: api.Manager, Scope: auth.RecordsWrite, Params: []api.Param{limit, before}, Result: Receipts{},
-		Handle: func(r *api.Request) (*api.Response, error) {
-			var details fault.Details
-			most, from := defaultListed, value.ID{}
-			if r.Query.Has(limitParam) {
-				most = limit.Integer(r.Query.Get(limitParam), &details)
-			}
-			if r.Query.Has(beforeParam) {
-				var err error
-				if from, err = value.ParseID(r.Query.Get(beforeParam)); err != nil {
-					details.Add(fault.InQuery, beforeParam, fault.DetailFormat, "%s", err.Error())
-				}
-			}
-			if err := details.Err(); err != nil {
-				return nil, err
-			}
-			return api.Answer(a.latest(r, from, most))
+		Access: api.Manager, Scope: auth.RecordsWrite, Result: Receipts{},
+		Params: []api.Param{
+			{
+				Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultListed), Min: number(1), Max: number(maxListed),
+				Description: "The most receipts in an answer.",
+			},
+			{
+				Name: beforeParam, In: fault.InQuery, Type: "string", Format: "uuid",
+				Description: "The cursor: meta.next of the previous answer. Absent: from the latest receipt on.",
+			},
 		},
+		Handle: func(r *api.Request) (*api.Response, error) { return api.Answer(a.latest(r)) },
 	}
 }
 
-func (a *area) latest(r *api.Request, before value.ID, limit int) (*Receipts, error) {
-	found, next, err := a.store.Receipts(r.Context(), r.Organization(), before, limit)
+func (a *area) latest(r *api.Request) (*Receipts, error) {
+	before, _ := r.ID(beforeParam)
+	found, next, err := a.store.Receipts(r.Context(), r.Organization(), before, r.Number(limitParam))
 	if err != nil {
 		return nil, err
 	}

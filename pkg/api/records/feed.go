@@ -83,10 +83,9 @@ type Changes struct {
 
 // changes is the operation that reads the feed.
 func (a *area) changes() api.Operation {
-	params := feedParams()
 	return api.Operation{
 		ID: "listChanges", Method: http.MethodGet, Path: "/api/changes", Tag: "Changes", Access: api.Reader, AnyScope: auth.ReadScopes(),
-		Result: Changes{}, Params: append(params, api.SiteHeader(), api.SiteQuery()),
+		Result: Changes{}, Params: append(feedParams(), api.SiteHeader(), api.SiteQuery()),
 		Summary: "Read what changed",
 		Description: "Every record that was stored, changed or deleted after the cursor, of all kinds that the credential may read. A record " +
 			"that changed several times is answered once, in its current state: no change is missed, and successive answers never move a " +
@@ -97,7 +96,7 @@ func (a *area) changes() api.Operation {
 			"Otherwise 400 cursor_expired or cursor_mismatch says to begin anew. " +
 			"Each second of a wait counts as a request against the rate limit, and ends where that is reached.",
 		Handle: func(r *api.Request) (*api.Response, error) {
-			f, err := a.newFeed(r, params)
+			f, err := a.newFeed(r)
 			if err != nil {
 				return nil, err
 			}
@@ -146,29 +145,15 @@ type feed struct {
 	escaped int // of the answer as a text within JSON
 }
 
-// newFeed reads the parameters. The fault names each that is wrong.
-func (a *area) newFeed(r *api.Request, params []api.Param) (*feed, error) {
-	f := &feed{area: a, r: r, limit: defaultChanges, now: value.TimeOf(a.clock()), size: pageOverhead, escaped: pageOverhead}
-	var details fault.Details
-	var asked []string
-	for _, p := range params {
-		if !r.Query.Has(p.Name) {
-			continue
-		}
-		switch text := r.Query.Get(p.Name); p.Name {
-		case kindsParam:
-			asked = strings.Split(text, ",")
-			if slices.ContainsFunc(asked, func(word string) bool { return !slices.Contains(p.Enum, word) }) {
-				details.Add(fault.InQuery, p.Name, fault.DetailFormat, "must be one or several, comma-separated, of %s", strings.Join(p.Enum, ", "))
-			}
-		case waitParam:
-			f.wait = time.Duration(p.Integer(text, &details)) * time.Second
-		case limitParam:
-			f.limit = p.Integer(text, &details)
-		}
+// newFeed reads the kinds and the cursor.
+func (a *area) newFeed(r *api.Request) (*feed, error) {
+	f := &feed{
+		area: a, r: r, limit: r.Number(limitParam), wait: time.Duration(r.Number(waitParam)) * time.Second,
+		now: value.TimeOf(a.clock()), size: pageOverhead, escaped: pageOverhead,
 	}
-	if err := details.Err(); err != nil {
-		return nil, err
+	var asked []string
+	if text := r.Query.Get(kindsParam); text != "" {
+		asked = strings.Split(text, ",")
 	}
 	if err := f.choose(asked); err != nil {
 		return nil, err

@@ -109,7 +109,7 @@ func (a *area) changeAlerts(r *api.Request, id value.ID, dto webhook.SetAlertsDt
 		URL:    account.Patch[string]{Given: true, Value: *dto.URL},
 		Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active},
 	}
-	return a.changeEndpoint(r, id, nil, nil, func(e *webhook.Endpoint) (*webhook.Endpoint, error) { return e.Update(change, a.now()) })
+	return a.changeEndpoint(r, id, nil, func(e *webhook.Endpoint) (*webhook.Endpoint, error) { return e.Update(change, a.now()) })
 }
 
 func (a *area) deleteAlerts(r *api.Request) (*api.Response, error) {
@@ -117,5 +117,5 @@ func (a *area) deleteAlerts(r *api.Request) (*api.Response, error) {
 	if e, err = foundAlerts(e, err); err != nil {
 		return nil, err
 	}
-	return a.remove(r, e.ID, fault.Missing("alert URL"), func(e *webhook.Endpoint) error { return checkChange(r, e, nil, nil) })
+	return a.remove(r, e.ID, fault.Missing("alert URL"), func(e *webhook.Endpoint) error { return checkChange(r, e, nil) })
 }

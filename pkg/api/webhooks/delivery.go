@@ -82,15 +82,11 @@ func answerDelivery(e *webhook.Endpoint, err error) (*api.Response, error) {
 }
 
 func (a *area) setDelivery(r *api.Request) (*api.Response, error) {
-	application, err := applicationOf(r)
-	if err != nil {
-		return nil, err
-	}
 	dto, err := webhook.ParseDeliverySettings(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	return answerDelivery(a.changeEndpoint(r, r.PathID("id"), application, readsAll(r), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+	return answerDelivery(a.changeEndpoint(r, r.PathID("id"), readsAll(r), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		return e.SetDelivery(dto, a.cfg.Seal, a.now())
 	}))
 }

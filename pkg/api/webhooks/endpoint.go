@@ -81,24 +81,21 @@ func (a *area) endpointOperations() []api.Operation {
 }
 
 func (a *area) createEndpoint(r *api.Request) (*api.Response, error) {
-	application, err := applicationOf(r)
-	if err != nil {
-		return nil, err
-	}
-	if application == nil {
+	application, given := r.ID(applicationParam)
+	if !given {
 		return nil, fault.Field(fault.InQuery, applicationParam, fault.DetailRequired, "is required: send applicationId in the query")
 	}
-	dto, err := a.cfg.Rules.ParseCreate(r.Body, r.Organization(), *application)
+	dto, err := a.cfg.Rules.ParseCreate(r.Body, r.Organization(), application)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.CheckHolds(readScopes(*dto.Events...)...); err != nil {
 		return nil, err
 	}
-	if !manages(r, *application) {
+	if !manages(r, application) {
 		return nil, fault.Missing("application")
 	}
-	e, secret := webhook.NewEndpoint(r.Organization(), *application, dto, a.cfg.Seal, a.now())
+	e, secret := webhook.NewEndpoint(r.Organization(), application, dto, a.cfg.Seal, a.now())
 	shape := e.Shape(webhook.Counters{})
 	shape.Secret = secret
 	return r.Create(endpointsPath+"/"+e.ID.String(), shape, e.ETag(webhook.Counters{}), func(kept *idempotency.Kept) error {
@@ -136,21 +133,17 @@ func errNoEndpoint() error { return fault.Missing("webhook endpoint") }
 
 // endpoint reads the endpoint that the path and applicationId name.
 func (a *area) endpoint(r *api.Request) (*webhook.Endpoint, error) {
-	application, err := applicationOf(r)
-	if err != nil {
-		return nil, err
-	}
 	e, err := foundEndpoint(a.store.Endpoint(r.Context(), r.Organization(), r.PathID("id")))
 	if err != nil {
 		return nil, err
 	}
-	return e, ofApplication(r, e, application)
+	return e, ofApplication(r, e)
 }
 
-// ofApplication answers 404 when the endpoint is not of the application, or of
-// none that the caller manages.
-func ofApplication(r *api.Request, e *webhook.Endpoint, application *value.ID) error {
-	if application != nil && e.ApplicationID != *application || !manages(r, e.ApplicationID) {
+// ofApplication answers 404 when the endpoint is not of the application that the
+// query names, or of none that the caller manages.
+func ofApplication(r *api.Request, e *webhook.Endpoint) error {
+	if application, given := r.ID(applicationParam); given && e.ApplicationID != application || !manages(r, e.ApplicationID) {
 		return errNoEndpoint()
 	}
 	return nil
@@ -174,15 +167,11 @@ func (a *area) getEndpoint(r *api.Request) (*api.Response, error) {
 }
 
 func (a *area) updateEndpoint(r *api.Request) (*api.Response, error) {
-	application, err := applicationOf(r)
-	if err != nil {
-		return nil, err
-	}
 	dto, err := a.cfg.Rules.ParseUpdate(r.Body, r.Organization())
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.changeEndpoint(r, r.PathID("id"), application, a.readsChanged(r, &dto), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+	e, err := a.changeEndpoint(r, r.PathID("id"), a.readsChanged(r, &dto), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		return e.Update(dto, a.now())
 	})
 	return a.answerEndpoint(r, e, err)
@@ -193,12 +182,12 @@ func (a *area) updateEndpoint(r *api.Request) (*api.Response, error) {
 // A circuit whose probe becomes due by the change is probed; should that fail, the
 // sweeper does.
 func (a *area) changeEndpoint(
-	r *api.Request, id value.ID, application *value.ID, permitted func(*webhook.Endpoint) error, change func(*webhook.Endpoint) (*webhook.Endpoint, error),
+	r *api.Request, id value.ID, permitted func(*webhook.Endpoint) error, change func(*webhook.Endpoint) (*webhook.Endpoint, error),
 ) (*webhook.Endpoint, error) {
 	probed := false
 	e, err := foundEndpoint(a.store.ChangeEndpoint(r.Context(), r.Organization(), id,
 		func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-			if err := checkChange(r, e, application, permitted); err != nil {
+			if err := checkChange(r, e, permitted); err != nil {
 				return nil, err
 			}
 			next, err := change(e)
@@ -214,8 +203,8 @@ func (a *area) changeEndpoint(
 
 // checkChange checks the application, then what else the caller needs, and then
 // the precondition of a change.
-func checkChange(r *api.Request, e *webhook.Endpoint, application *value.ID, permitted func(*webhook.Endpoint) error) error {
-	if err := ofApplication(r, e, application); err != nil {
+func checkChange(r *api.Request, e *webhook.Endpoint, permitted func(*webhook.Endpoint) error) error {
+	if err := ofApplication(r, e); err != nil {
 		return err
 	}
 	if permitted != nil {
@@ -227,11 +216,7 @@ func checkChange(r *api.Request, e *webhook.Endpoint, application *value.ID, per
 }
 
 func (a *area) deleteEndpoint(r *api.Request) (*api.Response, error) {
-	application, err := applicationOf(r)
-	if err != nil {
-		return nil, err
-	}
-	return a.remove(r, r.PathID("id"), errNoEndpoint(), func(e *webhook.Endpoint) error { return checkChange(r, e, application, nil) })
+	return a.remove(r, r.PathID("id"), errNoEndpoint(), func(e *webhook.Endpoint) error { return checkChange(r, e, nil) })
 }
 
 // remove deletes an endpoint once check has seen it; absent is the answer when
@@ -251,10 +236,6 @@ func (a *area) remove(r *api.Request, id value.ID, absent error, check func(*web
 }
 
 func (a *area) rotate(r *api.Request) (*api.Response, error) {
-	application, err := applicationOf(r)
-	if err != nil {
-		return nil, err
-	}
 	id := r.PathID("id")
 	// The counters are read first: nothing may fail once the secret is stored,
 	// or nobody would ever see it.
@@ -263,7 +244,7 @@ func (a *area) rotate(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	var secret string // of the last try, which is the one that is stored
-	e, err := a.changeEndpoint(r, r.PathID("id"), application, readsAll(r), func(e *webhook.Endpoint) (next *webhook.Endpoint, err error) {
+	e, err := a.changeEndpoint(r, r.PathID("id"), readsAll(r), func(e *webhook.Endpoint) (next *webhook.Endpoint, err error) {
 		next, secret, err = e.Rotate(a.cfg.Seal, a.now())
 		return next, err
 	})

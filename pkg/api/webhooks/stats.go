@@ -1,9 +1,8 @@
 package webhooks
 
 import (
+	"cmp"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/api"
@@ -78,7 +77,7 @@ func (a *area) statsOperation() api.Operation {
 }
 
 func (a *area) stats(r *api.Request) (*api.Response, error) {
-	span, err := parseSpan(r.Query, a.now())
+	span, err := spanOf(r, a.now())
 	if err != nil {
 		return nil, err
 	}
@@ -100,28 +99,14 @@ type span struct {
 	interval webhook.StatsInterval
 }
 
-// parseSpan reads the parameters of statistics. The fault names each that is
-// wrong.
-func parseSpan(query url.Values, now value.Time) (span, error) {
-	var details fault.Details
-	refuse := func(name, code, format string, args ...any) {
-		details.Add(fault.InQuery, name, code, format, args...)
+// spanOf is the span that the parameters ask for.
+func spanOf(r *api.Request, now value.Time) (span, error) {
+	from, fromGiven := r.Time(fromParam)
+	to, toGiven := r.Time(toParam)
+	s := span{from: from, to: now, interval: webhook.StatsInterval(cmp.Or(r.Query.Get(intervalParam), string(webhook.StatsHour)))}
+	if toGiven {
+		s.to = to
 	}
-	s := span{to: now, interval: webhook.StatsHour}
-	if text := query.Get(intervalParam); text != "" {
-		if s.interval = webhook.StatsInterval(text); s.interval != webhook.StatsHour && s.interval != webhook.StatsDay {
-			refuse(intervalParam, fault.DetailFormat, "must be one of %s", strings.Join(s.interval.Values(), ", "))
-		}
-	}
-	instant := func(name string, into *value.Time) {
-		if text := query.Get(name); text != "" {
-			var err error
-			if *into, err = value.ParseBound(text); err != nil {
-				refuse(name, fault.DetailFormat, "%s", err.Error())
-			}
-		}
-	}
-	instant(toParam, &s.to)
 	shown := hoursShown
 	if s.interval == webhook.StatsDay {
 		shown = daysShown
@@ -129,23 +114,23 @@ func parseSpan(query url.Values, now value.Time) (span, error) {
 	// Statistics are kept from the start of a whole day, so that a client that asks
 	// for the last 31 days gets them however long its request took.
 	oldest := webhook.StatsDay.Start(now.Add(-webhook.MaxStatsSpan))
-	s.from = max(s.to.Add(-shown), oldest)
-	instant(fromParam, &s.from)
-	if len(details) > 0 {
-		return s, details.Err()
+	if !fromGiven {
+		s.from = max(s.to.Add(-shown), oldest)
 	}
-	fromGiven, toGiven := query.Has(fromParam), query.Has(toParam)
+	refuse := func(name, format string, args ...any) (span, error) {
+		return s, fault.Field(fault.InQuery, name, fault.DetailOutOfRange, format, args...)
+	}
 	switch {
 	case s.from < oldest:
-		refuse(fromParam, fault.DetailOutOfRange, "must not be before %s: older statistics are not kept", oldest)
+		return refuse(fromParam, "must not be before %s: older statistics are not kept", oldest)
 	case !fromGiven && s.from >= s.to:
-		refuse(toParam, fault.DetailOutOfRange, "must be after %s: older statistics are not kept", oldest)
+		return refuse(toParam, "must be after %s: older statistics are not kept", oldest)
 	case !toGiven && s.from >= s.to:
-		refuse(fromParam, fault.DetailOutOfRange, "must be before to, which is now when it is left out")
+		return refuse(fromParam, "must be before to, which is now when it is left out")
 	case s.from >= s.to:
-		refuse(fromParam, fault.DetailOutOfRange, "must be before to")
+		return refuse(fromParam, "must be before to")
 	case toGiven && s.to > s.from.Add(webhook.MaxStatsSpan):
-		refuse(fromParam, fault.DetailOutOfRange, "must be at most %d days before to", maxStatsDays)
+		return refuse(fromParam, "must be at most %d days before to", maxStatsDays)
 	}
-	return s, details.Err()
+	return s, nil
 }

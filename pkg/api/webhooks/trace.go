@@ -70,10 +70,6 @@ type TracedEndpoint struct {
 
 func (a *area) traceOperation() api.Operation {
 	least, most := int64(1), int64(maxTraced)
-	param := api.Param{
-		Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultTraced), Min: &least, Max: &most,
-		Description: "How many events an answer has at most; fewer, but one, where they have more than 500 entries.",
-	}
 	return api.Operation{
 		ID: "getWebhookTrace", Method: http.MethodGet, Path: tracePath,
 		Summary: "Trace the events of an object's changes",
@@ -81,17 +77,13 @@ func (a *area) traceOperation() api.Operation {
 			"and which endpoint got each, or why not, with every attempt. It is as of about a second ago. Why an endpoint did not get an event is told by its present configuration. An application " +
 			"sees its own endpoints only. 404 when no such record is stored and the history that the caller sees has no event of it, " +
 			"and of a record without the read scope of its kind.",
-		Params: []api.Param{param}, Result: WebhookTrace{},
+		Params: []api.Param{{
+			Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultTraced), Min: &least, Max: &most,
+			Description: "How many events an answer has at most; fewer, but one, where they have more than 500 entries.",
+		}},
+		Result: WebhookTrace{},
 		Handle: func(r *api.Request) (*api.Response, error) {
-			limit := defaultTraced
-			if r.Query.Has(limitParam) {
-				var details fault.Details
-				limit = param.Integer(r.Query.Get(limitParam), &details)
-				if err := details.Err(); err != nil {
-					return nil, err
-				}
-			}
-			return api.Answer(a.trace(r, r.PathID("objectId"), limit))
+			return api.Answer(a.trace(r, r.PathID("objectId"), r.Number(limitParam)))
 		},
 	}
 }

@@ -165,16 +165,3 @@ func itemParam() api.Param {
 		Description: "The endpoint's application; another is answered 404.",
 	}
 }
-
-// applicationOf reads the parameter applicationId; nil when it is absent.
-func applicationOf(r *api.Request) (*value.ID, error) {
-	text := r.Query.Get(applicationParam)
-	if text == "" {
-		return nil, nil
-	}
-	id, err := value.ParseID(text)
-	if err != nil {
-		return nil, fault.Field(fault.InQuery, applicationParam, fault.DetailFormat, "%s", err.Error())
-	}
-	return &id, nil
-}
