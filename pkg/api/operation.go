@@ -164,7 +164,7 @@ type Response struct {
 	Status int         // 0: the operation's
 	JSON   any         // marshalled
 	Raw    []byte      // written as it is
-	ETag   string      // "": a hash of the body, on GET
+	ETag   string      // "": a hash of the body, on GET and where Tagged
 	Header http.Header // added
 	// Refused is the code under which the audit trail gets the credential that
 	// [Refusals] refuse; "": it is not about a credential.

@@ -80,15 +80,16 @@ func (resp *Response) marshal() ([]byte, error) {
 	return body, nil
 }
 
-// notModified sets the entity tag, the handler's or for a read the body's
-// hash, and reports whether a read names it in If-None-Match.
+// notModified sets the entity tag, the handler's or for a read and for a change
+// that is tagged the body's hash, and reports whether a read names it in
+// If-None-Match.
 func (x *exchange) notModified(tag string, status int, body []byte) bool {
 	h := x.w.Header()
 	if x.reading() {
 		varies(h)
-		if tag == "" && status == http.StatusOK {
-			tag = ETagOf(body)
-		}
+	}
+	if tag == "" && status == http.StatusOK && (x.reading() || x.op.Tagged) {
+		tag = ETagOf(body)
 	}
 	if tag == "" {
 		return false

@@ -111,7 +111,7 @@ func (d *Dependencies) developerOperations() []api.Operation {
 	tokens := oauth.Config{
 		Clock: d.Clock, Signer: apptoken.NewSigner(d.signingSecrets, d.Table, d.Clock), Attempts: ratelimit.New(d.Table, d.Clock),
 	}
-	return append(developers.Operations(d.Table, developers.Config{Clock: d.Clock}), oauth.Operations(d.Table, tokens)...)
+	return append(developers.Operations(d.Table, d.Clock), oauth.Operations(d.Table, tokens)...)
 }
 
 func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string) string) []api.Operation {

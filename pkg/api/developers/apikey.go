@@ -12,31 +12,25 @@ import (
 
 const keysPath = applicationPath + "/api-keys"
 
-type keys struct {
-	*applications
-	store KeyStore
-}
-
-func (k *keys) operations() []api.Operation {
-	conflict := []int{http.StatusConflict}
+func (a *area) keyOperations() []api.Operation {
 	operations := []api.Operation{
 		{
 			ID: "createApiKey", Method: http.MethodPost, Path: keysPath,
 			Summary: "Create an API key",
 			Description: "An application can have 20 keys that are neither revoked nor expired. " +
 				"Only this answer shows the key itself. A key can have the read scopes of its creator: 403 names the missing ones.",
-			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.KeyCreated, Handle: k.create,
+			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated, Audit: audit.KeyCreated, Handle: a.createKey,
 		},
 		{
 			ID: "listApiKeys", Method: http.MethodGet, Path: keysPath,
 			Summary: "List the API keys of an application", Scope: auth.DevelopersRead,
-			List: declare("keys", account.KeyStatuses()), Result: api.Page[account.APIKey]{}, Handle: k.list,
+			List: declare("keys", account.KeyStatuses()), Result: api.Page[account.APIKey]{}, Handle: a.listKeys,
 		},
 		{
 			ID: "revokeApiKey", Method: http.MethodPost, Path: keysPath + "/{keyId}/revoke",
 			Summary:     "Revoke an API key",
 			Description: "The key is refused within 5 s. A key that is already revoked is returned unchanged.",
-			Scope:       auth.DevelopersWrite, Result: account.APIKey{}, Errors: conflict, Audit: audit.KeyRevoked, Handle: k.revoke,
+			Scope:       auth.DevelopersWrite, Result: account.APIKey{}, Audit: audit.KeyRevoked, Handle: a.revokeKey,
 		},
 	}
 	for i := range operations {
@@ -45,8 +39,8 @@ func (k *keys) operations() []api.Operation {
 	return operations
 }
 
-func (k *keys) create(r *api.Request) (*api.Response, error) {
-	dto, err := account.ParseCreateKey(r.Body, k.now())
+func (a *area) createKey(r *api.Request) (*api.Response, error) {
+	dto, err := account.ParseCreateKey(r.Body, a.now())
 	if err != nil {
 		return nil, err
 	}
@@ -60,21 +54,21 @@ func (k *keys) create(r *api.Request) (*api.Response, error) {
 	if err := r.CheckHolds(auth.ScopesNamed(*dto.Scopes)...); err != nil {
 		return nil, err
 	}
-	app, err := k.find(r)
+	app, err := a.find(r)
 	if err != nil {
 		return nil, err
 	}
-	created, credential := account.NewKey(app, r.Principal.UserID, dto, k.now())
+	created, credential := account.NewKey(app, r.Principal.UserID, dto, a.now())
 	return r.Create(r.Path()+"/"+created.ID.String(), created, "", func(kept *idempotency.Kept) error {
-		return k.store.CreateKey(r.Context(), r.Organization(), created.APIKey, credential, kept)
+		return a.store.CreateKey(r.Context(), r.Organization(), created.APIKey, credential, kept)
 	})
 }
 
-func (k *keys) list(r *api.Request) (*api.Response, error) {
-	if _, err := k.find(r); err != nil {
+func (a *area) listKeys(r *api.Request) (*api.Response, error) {
+	if _, err := a.find(r); err != nil {
 		return nil, err
 	}
-	all, err := k.store.Keys(r.Context(), r.Organization(), r.PathID("id"))
+	all, err := a.store.Keys(r.Context(), r.Organization(), r.PathID("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +80,11 @@ func (k *keys) list(r *api.Request) (*api.Response, error) {
 // foundKey makes a key that is not there a 404.
 var foundKey = api.Found[account.APIKey]("API key")
 
-func (k *keys) revoke(r *api.Request) (*api.Response, error) {
-	if _, err := k.find(r); err != nil {
+func (a *area) revokeKey(r *api.Request) (*api.Response, error) {
+	if _, err := a.find(r); err != nil {
 		return nil, err
 	}
-	key, revoked, err := k.store.RevokeKey(r.Context(), r.Organization(), r.PathID("id"), r.PathID("keyId"))
+	key, revoked, err := a.store.RevokeKey(r.Context(), r.Organization(), r.PathID("id"), r.PathID("keyId"))
 	r.Changed(revoked)
 	return api.Answer(foundKey(key, err))
 }

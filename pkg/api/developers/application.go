@@ -2,7 +2,6 @@ package developers
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/fault"
-	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists"
 )
 
@@ -22,12 +20,7 @@ const (
 	applicationsTag  = "Applications"
 )
 
-type applications struct {
-	store ApplicationStore
-	clock func() time.Time
-}
-
-func (a *applications) operations() []api.Operation {
+func (a *area) applicationOperations() []api.Operation {
 	conflict := []int{http.StatusConflict}
 	operations := []api.Operation{
 		{
@@ -35,28 +28,28 @@ func (a *applications) operations() []api.Operation {
 			Summary: "Create an application",
 			Description: "An organization can have 100 applications. Only this answer shows clientSecret in full. Its tokens get the caller's " +
 				"read scopes, of which the caller needs at least one; an owner or admin sets others.",
-			Scope: auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.ApplicationCreated, Handle: a.create,
+			Scope: auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.ApplicationCreated, Handle: a.createApplication,
 		},
 		{
 			ID: "listApplications", Method: http.MethodGet, Path: applicationsPath,
 			Summary: "List the applications", Scope: auth.DevelopersRead,
-			List: declare("applications", account.Statuses(), lists.ByText("name")), Result: api.Page[account.Application]{}, Handle: a.list,
+			List: declare("applications", account.Statuses(), lists.ByText("name")), Result: api.Page[account.Application]{}, Handle: a.listApplications,
 		},
 		{
 			ID: "getApplication", Method: http.MethodGet, Path: applicationPath,
-			Summary: "Read an application", Scope: auth.DevelopersRead, Handle: a.read,
+			Summary: "Read an application", Scope: auth.DevelopersRead, Handle: a.readApplication,
 		},
 		{
 			ID: "updateApplication", Method: http.MethodPatch, Path: applicationPath,
 			Summary:     "Change an application",
 			Description: "An absent field stays as it is; null clears description, website and redirectUri.",
-			Scope:       auth.DevelopersWrite, Body: account.UpdateApplicationDto{}, Errors: conflict, Audit: audit.ApplicationUpdated, Handle: a.update,
+			Scope:       auth.DevelopersWrite, Body: account.UpdateApplicationDto{}, Errors: conflict, Audit: audit.ApplicationUpdated, Handle: a.updateApplication,
 		},
 		{
 			ID: "deleteApplication", Method: http.MethodDelete, Path: applicationPath,
 			Summary:     "Delete an application",
 			Description: "Its API keys stop working within 5 s, its webhook endpoints are deleted and their pending events cancelled.",
-			Scope:       auth.DevelopersWrite, Status: http.StatusNoContent, Errors: conflict, Audit: audit.ApplicationDeleted, Handle: a.remove,
+			Scope:       auth.DevelopersWrite, Status: http.StatusNoContent, Errors: conflict, Audit: audit.ApplicationDeleted, Handle: a.removeApplication,
 		},
 		{
 			ID: "suspendApplication", Method: http.MethodPost, Path: applicationPath + "/suspend",
@@ -88,15 +81,6 @@ func etag(shown any) (string, error) {
 	return api.ETagOf(body), err
 }
 
-// answer shows either with the tag that a later If-Match needs.
-func answer[T any](shown *T, err error) (*api.Response, error) {
-	if err != nil {
-		return nil, err
-	}
-	tag, err := etag(shown)
-	return &api.Response{JSON: shown, ETag: tag}, err
-}
-
 // checkIfMatch is the precondition of a change of either.
 func checkIfMatch(r *api.Request, shown any) error {
 	tag, err := etag(shown)
@@ -106,9 +90,7 @@ func checkIfMatch(r *api.Request, shown any) error {
 	return r.CheckIfMatch(tag)
 }
 
-func (a *applications) now() value.Time { return value.TimeOf(a.clock()) }
-
-func (a *applications) create(r *api.Request) (*api.Response, error) {
+func (a *area) createApplication(r *api.Request) (*api.Response, error) {
 	dto, err := account.ParseCreateApplication(r.Body)
 	if err != nil {
 		return nil, err
@@ -138,7 +120,7 @@ func heldToRead(r *api.Request) ([]string, error) {
 	return held.Names(), nil
 }
 
-func (a *applications) list(r *api.Request) (*api.Response, error) {
+func (a *area) listApplications(r *api.Request) (*api.Response, error) {
 	apps, err := a.store.Applications(r.Context(), r.Organization())
 	if err != nil {
 		return nil, err
@@ -152,18 +134,18 @@ func (a *applications) list(r *api.Request) (*api.Response, error) {
 var found = api.Found[account.Application]("application")
 
 // find reads the application that the path names.
-func (a *applications) find(r *api.Request) (*account.Application, error) {
+func (a *area) find(r *api.Request) (*account.Application, error) {
 	return found(a.store.Application(r.Context(), r.Organization(), r.PathID("id")))
 }
 
-func (a *applications) read(r *api.Request) (*api.Response, error) { return answer(a.find(r)) }
+func (a *area) readApplication(r *api.Request) (*api.Response, error) { return api.Answer(a.find(r)) }
 
-func (a *applications) update(r *api.Request) (*api.Response, error) {
+func (a *area) updateApplication(r *api.Request) (*api.Response, error) {
 	change, err := account.ParseUpdateApplication(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	return a.change(r, func(app *account.Application) (bool, error) {
+	return a.changeApplication(r, func(app *account.Application) (bool, error) {
 		if err := checkIfMatch(r, app); err != nil {
 			return false, err
 		}
@@ -171,20 +153,20 @@ func (a *applications) update(r *api.Request) (*api.Response, error) {
 	})
 }
 
-func (a *applications) setStatus(status account.Status) func(*api.Request) (*api.Response, error) {
+func (a *area) setStatus(status account.Status) func(*api.Request) (*api.Response, error) {
 	return func(r *api.Request) (*api.Response, error) {
-		return a.change(r, func(app *account.Application) (bool, error) { return app.SetStatus(status, a.now()), nil })
+		return a.changeApplication(r, func(app *account.Application) (bool, error) { return app.SetStatus(status, a.now()), nil })
 	}
 }
 
-func (a *applications) change(r *api.Request, change func(*account.Application) (bool, error)) (*api.Response, error) {
-	return answer(found(a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), func(app *account.Application) (bool, error) {
+func (a *area) changeApplication(r *api.Request, change func(*account.Application) (bool, error)) (*api.Response, error) {
+	return api.Answer(found(a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), func(app *account.Application) (bool, error) {
 		changed, err := change(app)
 		return r.Changed(changed), err
 	})))
 }
 
-func (a *applications) remove(r *api.Request) (*api.Response, error) {
+func (a *area) removeApplication(r *api.Request) (*api.Response, error) {
 	deleted, err := a.store.DeleteApplication(r.Context(), r.Organization(), r.PathID("id"),
 		func(app *account.Application) error { return checkIfMatch(r, app) })
 	if err != nil {

@@ -13,13 +13,7 @@ import (
 
 const tokenScopesPath = applicationPath + "/token-scopes"
 
-// clients are applications as clients that get tokens.
-type clients struct {
-	*applications
-	store ClientStore
-}
-
-func (c *clients) operations() []api.Operation {
+func (a *area) clientOperations() []api.Operation {
 	changed := []int{http.StatusConflict, http.StatusPreconditionFailed}
 	return []api.Operation{
 		{
@@ -29,12 +23,12 @@ func (c *clients) operations() []api.Operation {
 				"ends it at once. Issued tokens stay valid until they expire. You need every scope that the application's " +
 				"tokens may have, since the secret gets such tokens: 403 names those that you lack.",
 			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersWrite, Params: []api.Param{api.IfMatch()},
-			Result: account.Application{}, Tagged: true, Errors: changed, Audit: audit.ApplicationSecretRotated, Handle: c.rotate,
+			Result: account.Application{}, Tagged: true, Errors: changed, Audit: audit.ApplicationSecretRotated, Handle: a.rotateSecret,
 		},
 		{
 			ID: "getTokenScopes", Method: http.MethodGet, Path: tokenScopesPath,
 			Summary: "Read the scopes of an application's tokens", Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersRead,
-			Result: account.TokenScopesDto{}, Handle: c.tokenScopes,
+			Result: account.TokenScopesDto{}, Handle: a.tokenScopes,
 		},
 		{
 			ID: "setTokenScopes", Method: http.MethodPut, Path: tokenScopesPath,
@@ -44,7 +38,7 @@ func (c *clients) operations() []api.Operation {
 				"tokens manage only the application's own webhook endpoints; with records:write they post records. A removed scope also leaves issued tokens " +
 				"within 5 s.",
 			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersAdmin, Params: []api.Param{api.IfMatch()},
-			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Tagged: true, Errors: changed, Audit: audit.ApplicationScopesSet, Handle: c.setTokenScopes,
+			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Tagged: true, Errors: changed, Audit: audit.ApplicationScopesSet, Handle: a.setTokenScopes,
 		},
 	}
 }
@@ -52,10 +46,10 @@ func (c *clients) operations() []api.Operation {
 // foundClient makes an application that is not there a 404.
 var foundClient = api.Found[account.Client]("application")
 
-func (c *clients) rotate(r *api.Request) (*api.Response, error) {
+func (a *area) rotateSecret(r *api.Request) (*api.Response, error) {
 	var secret string // of the last try, which is the one that is stored
 	var resp *api.Response
-	_, err := foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"),
+	_, err := foundClient(a.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"),
 		func(client *account.Client) error {
 			if err := r.CheckHolds(auth.ScopesNamed(client.TokenScopes)...); err != nil {
 				return err
@@ -63,7 +57,7 @@ func (c *clients) rotate(r *api.Request) (*api.Response, error) {
 			if err := checkIfMatch(r, client.Application); err != nil {
 				return err
 			}
-			secret = client.RotateSecret(c.now())
+			secret = client.RotateSecret(a.now())
 			return nil
 		},
 		func(client *account.Client) (*idempotency.Kept, error) {
@@ -82,16 +76,16 @@ func (c *clients) rotate(r *api.Request) (*api.Response, error) {
 	return resp, nil
 }
 
-func (c *clients) tokenScopes(r *api.Request) (*api.Response, error) {
-	return answerScopes(foundClient(c.store.Client(r.Context(), r.Organization(), r.PathID("id"))))
+func (a *area) tokenScopes(r *api.Request) (*api.Response, error) {
+	return answerScopes(foundClient(a.store.Client(r.Context(), r.Organization(), r.PathID("id"))))
 }
 
-func (c *clients) setTokenScopes(r *api.Request) (*api.Response, error) {
+func (a *area) setTokenScopes(r *api.Request) (*api.Response, error) {
 	scopes, err := account.ParseTokenScopes(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	return answerScopes(foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"), func(client *account.Client) error {
+	return answerScopes(foundClient(a.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"), func(client *account.Client) error {
 		added := slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(client.TokenScopes, s) })
 		if err := r.CheckHolds(auth.ScopesNamed(added)...); err != nil {
 			return err
@@ -113,5 +107,5 @@ func answerScopes(client *account.Client, err error) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(shownScopes(client), nil)
+	return api.OK(shownScopes(client))
 }

@@ -62,16 +62,16 @@ type Store interface {
 	UsageStore
 }
 
-// Config configures the operations; Clock is required.
-type Config struct {
-	Clock func() time.Time
+// area holds what the operations share.
+type area struct {
+	store Store
+	clock func() time.Time
 }
 
+func (a *area) now() value.Time { return value.TimeOf(a.clock()) }
+
 // Operations returns every operation of this area.
-func Operations(store Store, cfg Config) []api.Operation {
-	a := &applications{store: store, clock: cfg.Clock}
-	k := &keys{applications: a, store: store}
-	c := &clients{applications: a, store: store}
-	u := &usage{applications: a, store: store}
-	return append(slices.Concat(a.operations(), c.operations(), k.operations()), u.operation())
+func Operations(store Store, clock func() time.Time) []api.Operation {
+	a := &area{store, clock}
+	return append(slices.Concat(a.applicationOperations(), a.clientOperations(), a.keyOperations()), a.usageOperation())
 }

@@ -59,7 +59,7 @@ func newService(t *testing.T) *service {
 
 // serve answers from the store.
 func (s *service) serve(store developers.Store) {
-	s.server = api.NewServer(developers.Operations(store, developers.Config{Clock: s.now}), api.Config{
+	s.server = api.NewServer(developers.Operations(store, s.now), api.Config{
 		Caller: func(*http.Request) api.Caller {
 			return api.Caller{Principal: s.as, RequestID: "r", BaseURL: base}
 		},

@@ -35,12 +35,7 @@ type ApplicationUsage struct {
 	Data []account.UsageDay `json:"data" doc:"Every day of the span, the oldest first, also days without requests."`
 }
 
-type usage struct {
-	*applications
-	store UsageStore
-}
-
-func (u *usage) operation() api.Operation {
+func (a *area) usageOperation() api.Operation {
 	return api.Operation{
 		ID: "getApplicationUsage", Method: http.MethodGet, Path: applicationPath + "/usage", Tag: applicationsTag, Access: api.Developer,
 		Summary: "Read an application's usage by day",
@@ -55,20 +50,20 @@ func (u *usage) operation() api.Operation {
 			},
 			{Name: toParam, In: fault.InQuery, Type: "string", Format: "date", Description: "The last day, not after today. Absent: today."},
 		},
-		Result: ApplicationUsage{}, Handle: u.read,
+		Result: ApplicationUsage{}, Handle: a.usage,
 	}
 }
 
-func (u *usage) read(r *api.Request) (*api.Response, error) {
-	first, last, err := usageDays(r.Query, u.clock())
+func (a *area) usage(r *api.Request) (*api.Response, error) {
+	first, last, err := usageDays(r.Query, a.clock())
 	if err != nil {
 		return nil, err
 	}
-	app, err := u.find(r)
+	app, err := a.find(r)
 	if err != nil {
 		return nil, err
 	}
-	counted, err := u.store.Usage(r.Context(), r.Organization(), app.ID, first, last)
+	counted, err := a.store.Usage(r.Context(), r.Organization(), app.ID, first, last)
 	if err != nil {
 		return nil, err
 	}
