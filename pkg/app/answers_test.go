@@ -184,7 +184,7 @@ func dependencies(s *servicetest.Service, logger *slog.Logger) *app.Dependencies
 		DeliveriesQueueURL: queues.URL(servicetest.MainQueue), SlowDeliveriesQueueURL: queues.URL(servicetest.SlowQueue),
 	}
 	o := queues.Client.Options()
-	d := app.NewDependencies(cfg, aws.Config{Region: o.Region, Credentials: o.Credentials, BaseEndpoint: o.BaseEndpoint}, logger, app.Endpoints{})
+	d := app.NewDependencies(cfg, aws.Config{Region: o.Region, Credentials: o.Credentials, BaseEndpoint: o.BaseEndpoint}, logger)
 	d.Table, d.Clock = s.Table, s.Time
 	return d
 }

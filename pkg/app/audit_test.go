@@ -182,7 +182,7 @@ func TestDenialsOfTheAuthorizerAreInTheAuditTrail(t *testing.T) {
 	s := servicetest.New(t)
 	var log bytes.Buffer
 	cfg := app.Config{JWTIssuer: "i", JWTAudience: "a", HS256Secret: strings.Repeat("s", 32)}
-	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.NewJSONHandler(&log, nil)), app.Endpoints{})
+	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.NewJSONHandler(&log, nil)))
 	base.Table, base.Clock = s.Table, s.Time
 	authorize, err := app.Authorizer(t.Context(), base)
 	if err != nil {

@@ -19,7 +19,7 @@ func awsConfigFrom(getenv func(string) string) (aws.Config, error) {
 	cfg := aws.Config{
 		Region:        getenv("AWS_REGION"),
 		Credentials:   credentials.NewStaticCredentialsProvider(id, secret, getenv("AWS_SESSION_TOKEN")),
-		ConfigSources: []any{serviceEndpoints(getenv)},
+		ConfigSources: []any{ServiceEndpoints(getenv)},
 		AppID:         getenv("AWS_SDK_UA_APP_ID"), // tells AWS's logs who calls
 	}
 	if cfg.Region == "" || id == "" || secret == "" {
@@ -31,11 +31,11 @@ func awsConfigFrom(getenv func(string) string) (aws.Config, error) {
 	return cfg, nil
 }
 
-// serviceEndpoints tells the SDK's clients the endpoints that variables name.
-type serviceEndpoints func(variable string) string
+// ServiceEndpoints tells the SDK's clients the endpoints that variables name.
+type ServiceEndpoints func(variable string) string
 
 // GetServiceBaseEndpoint is called by the SDK's clients, each with its name.
-func (e serviceEndpoints) GetServiceBaseEndpoint(_ context.Context, service string) (url string, found bool, err error) {
+func (e ServiceEndpoints) GetServiceBaseEndpoint(_ context.Context, service string) (url string, found bool, err error) {
 	url = e("AWS_ENDPOINT_URL_" + strings.ToUpper(strings.ReplaceAll(service, " ", "_")))
 	return url, url != "", nil
 }

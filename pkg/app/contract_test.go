@@ -141,7 +141,7 @@ func webhooksFunction(t *testing.T, environment map[string]string) app.GatewayFu
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler))
 	base.Table = dynamo.New(client, name, time.Now)
 	handler, err := app.Webhooks(t.Context(), base)
 	if err != nil {

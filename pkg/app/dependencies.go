@@ -31,35 +31,19 @@ type Dependencies struct {
 	Metrics *metric.Recorder
 	// MemoryMB is the function's memory; 0: as for 2,048 MB.
 	MemoryMB int
-
-	endpoints Endpoints
 }
 
-// Endpoints are those of other servers than AWS's; "" is AWS's, or what the
-// environment says.
-type Endpoints struct{ DynamoDB, SQS, EventBridge string }
-
 // NewDependencies makes the clients that every function needs.
-func NewDependencies(cfg Config, aws aws.Config, logger *slog.Logger, endpoints Endpoints) *Dependencies {
-	client := dynamodb.NewFromConfig(aws, func(o *dynamodb.Options) {
-		if endpoints.DynamoDB != "" {
-			o.BaseEndpoint = &endpoints.DynamoDB
-		}
-	})
+func NewDependencies(cfg Config, aws aws.Config, logger *slog.Logger) *Dependencies {
 	return &Dependencies{
-		Config: cfg, AWS: aws, Table: dynamo.New(client, cfg.TableName, clock),
-		Logger: logger, Clock: clock, MemoryMB: lambdacontext.MemoryLimitInMB, endpoints: endpoints,
+		Config: cfg, AWS: aws, Table: dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName, clock),
+		Logger: logger, Clock: clock, MemoryMB: lambdacontext.MemoryLimitInMB,
 	}
 }
 
 // queue returns the queue at the URL.
 func (d *Dependencies) queue(url string) *queue.Queue {
-	client := sqs.NewFromConfig(d.AWS, func(o *sqs.Options) {
-		if d.endpoints.SQS != "" {
-			o.BaseEndpoint = &d.endpoints.SQS
-		}
-	})
-	return queue.New(client, url)
+	return queue.New(sqs.NewFromConfig(d.AWS), url)
 }
 
 // deliveries are the queues that feed the worker.
@@ -116,7 +100,7 @@ func (d *Dependencies) arns() *arntarget.Sender {
 	all := aws.ToString(d.AWS.BaseEndpoint)
 	return arntarget.New(d.AWS.Credentials, arntarget.Config{
 		Rules: d.arnRules(), Clock: d.Clock,
-		SQS:         cmp.Or(d.endpoints.SQS, d.Config.SQSEndpoint, all),
-		EventBridge: cmp.Or(d.endpoints.EventBridge, d.Config.EventBridgeEndpoint, all),
+		SQS:         cmp.Or(d.Config.SQSEndpoint, all),
+		EventBridge: cmp.Or(d.Config.EventBridgeEndpoint, all),
 	})
 }

@@ -86,7 +86,7 @@ func TestTheServiceWorksBelowABasePath(t *testing.T) {
 func TestABasePathIsOfTheCustomDomainOnly(t *testing.T) {
 	client, name := dynamotest.Client(t)
 	cfg := app.Config{ServiceKey: make([]byte, sealed.KeySize), SigningSecrets: strings.Repeat("x", 64), BasePath: "v1"}
-	deps := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+	deps := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler))
 	deps.Table = dynamo.New(client, name, time.Now)
 	developers, err := app.Developers(t.Context(), deps)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // Lambda documents an empty list for a batch without failures, not null.
 func TestABatchWithoutFailuresIsAnsweredByAnEmptyList(t *testing.T) {
 	client, name := dynamotest.Client(t)
-	deps := app.NewDependencies(app.Config{ServiceKey: make([]byte, app.ServiceKeySize)}, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+	deps := app.NewDependencies(app.Config{ServiceKey: make([]byte, app.ServiceKeySize)}, aws.Config{}, slog.New(slog.DiscardHandler))
 	deps.Table = dynamo.New(client, name, time.Now)
 	nothing, err := json.Marshal(queue.IndexJob{OrganizationID: value.NewID(), List: "products"})
 	if err != nil {

@@ -45,8 +45,8 @@ func newScene(t *testing.T) *scene {
 		IndexJobsQueueURL: w.Queues().URL("IndexJobsQueue"), ParkQueueURL: w.Queues().URL("ParkQueue"),
 	}
 	options := w.Queues().Client.Options()
-	config := aws.Config{Region: options.Region, Credentials: options.Credentials, HTTPClient: options.HTTPClient}
-	w.Dependencies = NewDependencies(cfg, config, slog.New(slog.DiscardHandler), Endpoints{SQS: aws.ToString(options.BaseEndpoint)})
+	config := aws.Config{Region: options.Region, Credentials: options.Credentials, HTTPClient: options.HTTPClient, BaseEndpoint: options.BaseEndpoint}
+	w.Dependencies = NewDependencies(cfg, config, slog.New(slog.DiscardHandler))
 	w.Dependencies.Table, w.Dependencies.Clock = w.Service.Table, w.Time
 	w.Metrics = metric.New(&w.out, metric.Config{Namespace: "n", Function: "f", ByOrganization: true})
 	return w

@@ -25,7 +25,9 @@ func withSecretsManager(s *servicetest.Service, manager *servicetest.SecretsMana
 	cfg := dependenciesOf(s).Config
 	cfg.ServiceKey, cfg.ServiceKeySecretARN, cfg.AllowPrivateTargets = nil, serviceKeySecret, true
 	cfg.DeliveriesQueueURL, cfg.SlowDeliveriesQueueURL = queues.URL(servicetest.MainQueue), queues.URL(servicetest.SlowQueue)
-	d := app.NewDependencies(cfg, manager.Config(), s.Leaks.Logger(), app.Endpoints{SQS: *queues.Client.Options().BaseEndpoint})
+	sdk := manager.Config()
+	sdk.ConfigSources = []any{app.ServiceEndpoints(environment("AWS_ENDPOINT_URL_SQS", *queues.Client.Options().BaseEndpoint))}
+	d := app.NewDependencies(cfg, sdk, s.Leaks.Logger())
 	d.Table, d.Clock = s.Table, s.Time
 	return d
 }

@@ -87,7 +87,7 @@ func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencie
 	if metrics != nil {
 		aws.APIOptions = append(aws.APIOptions, countUnits(metrics))
 	}
-	deps := NewDependencies(cfg, aws, logger, Endpoints{})
+	deps := NewDependencies(cfg, aws, logger)
 	deps.Metrics = metrics
 	if err := deps.Table.Ping(ctx); err != nil {
 		return nil, fmt.Errorf("reach the table: %w", err)

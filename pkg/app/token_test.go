@@ -42,7 +42,7 @@ func dependenciesOf(s *servicetest.Service) *app.Dependencies {
 		OrganizationClaim: "organizationId", DefaultRole: "DEVELOPER",
 		ServiceKey: make([]byte, sealed.KeySize), SigningSecrets: strings.Repeat("x", 64),
 	}
-	base := app.NewDependencies(cfg, aws.Config{}, s.Leaks.Logger(), app.Endpoints{})
+	base := app.NewDependencies(cfg, aws.Config{}, s.Leaks.Logger())
 	base.Table, base.Clock = s.Table, s.Time
 	return base
 }

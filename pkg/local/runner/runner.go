@@ -258,13 +258,14 @@ func (r *run) base() (*app.Dependencies, error) {
 		maps.Copy(declared, f.Environment)
 	}
 	environment := r.environment(declared)
-	cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
+	getenv := func(name string) string { return environment[name] }
+	cfg, err := app.ConfigFrom(getenv)
 	if err != nil {
 		return nil, err
 	}
-	return app.NewDependencies(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{
-		DynamoDB: r.servers.tableURL, SQS: r.servers.queueURL, EventBridge: r.busURL(),
-	}), nil
+	sdk := r.servers.aws
+	sdk.ConfigSources = []any{app.ServiceEndpoints(getenv)}
+	return app.NewDependencies(cfg, sdk, r.cfg.Logger), nil
 }
 
 // busURL is where events for EventBridge go. Without a server for them that is the queue server, which refuses them: no
