@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -31,36 +30,24 @@ import (
 // API makes the function of the read API, which also answers every path that
 // no other function has.
 func API(_ context.Context, d *Dependencies) (GatewayFunc, error) {
-	return d.serve(d.apiOperations(), nil, nil), nil
+	return d.serve(d.apiOperations(), api.Config{}), nil
 }
 
 // Developers makes the function of applications, API keys and applications'
 // tokens.
 func Developers(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
-	secrets, err := d.secrets(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return d.serve(d.developerOperations(), d.keeper(secrets), d.refresh()), nil
+	return d.serveManagers(ctx, func(*sealed.Box) []api.Operation { return d.developerOperations() })
 }
 
 // Webhooks makes the function of webhook endpoints and the history.
 func Webhooks(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
-	secrets, err := d.secrets(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return d.serve(d.webhookOperations(secrets.Seal), d.keeper(secrets), d.refresh()), nil
+	return d.serveManagers(ctx, func(secrets *sealed.Box) []api.Operation { return d.webhookOperations(secrets.Seal) })
 }
 
 // Receipts makes the function that takes records from back offices and answers
 // what became of them.
 func Receipts(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
-	secrets, err := d.secrets(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return d.serve(d.receiptOperations(), d.keeper(secrets), d.refresh()), nil
+	return d.serveManagers(ctx, func(*sealed.Box) []api.Operation { return d.receiptOperations() })
 }
 
 // Portal returns the maker of the function of the portal's page and of the
@@ -68,8 +55,7 @@ func Receipts(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 // and uses nothing of AWS.
 func Portal(render Renderer) NewHandler[GatewayFunc] {
 	return func(_ context.Context, d *Dependencies) (GatewayFunc, error) {
-		server := api.NewServer(portalOperations(render), api.Config{Caller: callerOf, Clock: d.Clock, Logger: d.Logger})
-		return d.behindGateway(server), nil
+		return d.behindGateway(portalOperations(render), api.Config{}), nil
 	}
 }
 
@@ -137,26 +123,27 @@ func (h history) Query(ctx context.Context, org value.ID, q columnar.Query, now 
 	return h.views.Query(ctx, org, h.list, q, now)
 }
 
-// keeper keeps the answers to requests that name an idempotency key.
-func (d *Dependencies) keeper(secrets *sealed.Box) *idempotency.Keeper {
-	return idempotency.New(d.Table, secrets, d.Clock)
+// serveManagers serves operations that change something. Requests may name
+// themselves by an idempotency key, and the authorizer leaves it to the function to
+// look at the application that a token names.
+func (d *Dependencies) serveManagers(ctx context.Context, operations func(*sealed.Box) []api.Operation) (GatewayFunc, error) {
+	secrets, err := d.secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.serve(operations(secrets), api.Config{
+		Refresh: auth.NewApplications(d.Table, d.Clock).Refresh, Idempotency: idempotency.New(d.Table, secrets, d.Clock),
+	}), nil
 }
-
-// refresh brings a principal up to date.
-type refresh = func(context.Context, auth.Principal) (auth.Principal, *auth.Denial, error)
-
-// refresh looks at the application that a token names, where the authorizer
-// leaves that to the function.
-func (d *Dependencies) refresh() refresh { return auth.NewApplications(d.Table, d.Clock).Refresh }
 
 // serve puts operations behind the gateway.
-func (d *Dependencies) serve(operations []api.Operation, keeper *idempotency.Keeper, refresh refresh) GatewayFunc {
-	server := api.NewServer(operations, api.Config{
-		Caller: callerOf, Limiter: ratelimit.New(d.Table, d.Clock), Refresh: refresh, Idempotency: keeper, Clock: d.Clock, Logger: d.Logger,
-	})
-	return d.behindGateway(server)
+func (d *Dependencies) serve(operations []api.Operation, cfg api.Config) GatewayFunc {
+	cfg.Limiter = ratelimit.New(d.Table, d.Clock)
+	return d.behindGateway(operations, cfg)
 }
 
-func (d *Dependencies) behindGateway(server http.Handler) GatewayFunc {
-	return d.measuredRequests(gatewayFunc(allowOrigins(d.Config.AllowedOrigins, server), d.Config.BasePath))
+func (d *Dependencies) behindGateway(operations []api.Operation, cfg api.Config) GatewayFunc {
+	cfg.Caller, cfg.Clock, cfg.Logger = callerOf, d.Clock, d.Logger
+	server := allowOrigins(d.Config.AllowedOrigins, api.NewServer(operations, cfg))
+	return d.measuredRequests(gatewayFunc(server, d.Config.BasePath))
 }
