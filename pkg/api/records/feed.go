@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/api"
@@ -51,9 +50,8 @@ const (
 	// feedInterval is the time between two looks of a request that waits. Views
 	// follow their lists as often.
 	feedInterval = time.Second
-	// feedBatch is how many records, of at most 256 KiB each, one read takes, and
-	// feedReads how many reads are under way at a time.
-	feedBatch, feedReads = 100, 4
+	// feedBatch is how many records, of at most 256 KiB each, one read takes.
+	feedBatch = 100
 	// clockAge is how much the clocks of the service differ at most, by far. In a
 	// list that does not know the time of its last change, a change older than
 	// that has no change before it to come.
@@ -339,39 +337,14 @@ func (f *feed) find(ctx context.Context, i int, q columnar.Query, complete value
 	return answer, err
 }
 
-// take adds the hits of a list to the answer, as far as they fit. While it adds
-// those of one batch, the next ones are being read.
+// take adds the hits of a list to the answer, as far as they fit.
 func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) (taken int, err error) {
-	type result struct {
-		entries [][]byte
-		err     error
-	}
-	var reads sync.WaitGroup
-	defer reads.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	batches := slices.Collect(slices.Chunk(hits, feedBatch))
-	results := make([]chan result, len(batches))
-	begin := func(n int) {
-		if n >= len(batches) {
-			return
+	for batch := range slices.Chunk(hits, feedBatch) {
+		entries, err := f.encode(ctx, i, q, batch)
+		if err != nil {
+			return taken, err
 		}
-		results[n] = make(chan result, 1)
-		reads.Go(func() {
-			entries, err := f.encode(ctx, i, q, batches[n])
-			results[n] <- result{entries, err}
-		})
-	}
-	for n := range feedReads {
-		begin(n)
-	}
-	for n := range batches {
-		batch := <-results[n]
-		if batch.err != nil {
-			return taken, batch.err
-		}
-		begin(n + feedReads)
-		for _, entry := range batch.entries {
+		for _, entry := range entries {
 			if entry != nil && !f.add(entry) {
 				return taken, nil
 			}
