@@ -70,10 +70,8 @@ func (d *Dependencies) memory() int64 { return int64(cmp.Or(d.MemoryMB, 2048)) <
 func ViewBytes(memory int64) int64 { return max(memory/2, memory-max(512<<20, memory*3/8)) }
 
 // views is the view cache.
-func (d *Dependencies) views() measuredQueries {
-	reads := &segmentReads{Storage: d.Table}
-	cache := views.NewCache(reads, views.Config{MaxBytes: ViewBytes(d.memory()), Clock: d.Clock, Start: d.indexJobs(), Logger: d.Logger})
-	return measuredQueries{cache, reads, d.Metrics}
+func (d *Dependencies) views() *views.Cache {
+	return views.NewCache(d.Table, views.Config{MaxBytes: ViewBytes(d.memory()), Clock: d.Clock, Start: d.indexJobs(), Logger: d.Logger})
 }
 
 // outbound says where webhooks may go, to the worker that sends them and to

@@ -2,34 +2,23 @@ package app
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
-	"reflect"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/commerce-integration/service/pkg/app/metric"
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/indexer"
-	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/ingest"
-	"github.com/commerce-integration/service/pkg/lists"
-	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -109,42 +98,6 @@ func (d *Dependencies) countRefusal(denial *auth.Denial) {
 	d.Metrics.Refuse(organization, denial.Code)
 }
 
-// segmentReads counts the chunks that views read.
-type segmentReads struct {
-	views.Storage
-	chunks, bytes atomic.Int64 // since the last query
-}
-
-func (s *segmentReads) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
-	return s.Storage.Chunks(ctx, org, list, numbers, consistent, func(c index.StoredChunk) error {
-		s.chunks.Add(1)
-		s.bytes.Add(int64(len(c.Body)))
-		return each(c)
-	})
-}
-
-// measuredQueries counts what queries read. Lambda gives an instance one request
-// at a time, so what is read while a query runs is its own.
-type measuredQueries struct {
-	cache *views.Cache
-	reads *segmentReads
-	to    *metric.Recorder
-}
-
-func (m measuredQueries) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error) {
-	answer, err := m.cache.Query(ctx, org, list, q, now)
-	chunks, bytes := m.reads.chunks.Swap(0), m.reads.bytes.Swap(0)
-	what := metric.ViewHits
-	if chunks > 0 {
-		what = metric.ViewLoads
-	}
-	id := org.String()
-	m.to.Add(id, what, 1)
-	m.to.Add(id, metric.ChunksRead, float64(chunks))
-	m.to.Add(id, metric.ChunkBytes, float64(bytes))
-	return answer, err
-}
-
 // measuredRecords is the store of ingest, counted.
 type measuredRecords struct {
 	ingest.Store
@@ -166,11 +119,8 @@ func (m measuredRecords) PutRecord(ctx context.Context, previous, next *commerce
 }
 
 func (m measuredRecords) note(s *commerce.Stored, err error) {
-	switch {
-	case err == nil:
+	if err == nil {
 		m.to.Add(s.OrganizationID.String(), metric.RecordsStored, 1)
-	case errors.Is(err, fault.ErrChanged):
-		m.to.Add(s.OrganizationID.String(), metric.WriteConflicts, 1)
 	}
 }
 
@@ -270,50 +220,4 @@ func (m *measuredTails) AppendTail(ctx context.Context, org value.ID, list strin
 		m.to.Measure(org.String(), metric.IndexAge, now.Sub(value.Time(revision).Std()), now)
 	}
 	return at, err
-}
-
-// countUnits is an option of the SDK: calls of the table tell what they consume.
-func countUnits(to *metric.Recorder) func(*middleware.Stack) error {
-	return func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("CountUnits", func(
-			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-		) (middleware.InitializeOutput, middleware.Metadata, error) {
-			if f := field(in.Parameters, "ReturnConsumedCapacity"); f.IsValid() {
-				f.Set(reflect.ValueOf(types.ReturnConsumedCapacityTotal))
-			}
-			out, metadata, err := next.HandleInitialize(ctx, in)
-			if err == nil {
-				what, units := unitsOf(out.Result)
-				to.Add("", what, units)
-			}
-			return out, metadata, err
-		}), middleware.After)
-	}
-}
-
-// field is a field of what a pointer points to; not valid when there is none.
-func field(of any, name string) reflect.Value { return reflect.ValueOf(of).Elem().FieldByName(name) }
-
-// unitsOf tells the units of an answer; reads are told from writes by the
-// operation.
-func unitsOf(answer any) (what metric.Metric, units float64) {
-	consumed := field(answer, "ConsumedCapacity")
-	if !consumed.IsValid() {
-		return metric.ReadUnits, 0
-	}
-	switch consumed := consumed.Interface().(type) {
-	case *types.ConsumedCapacity:
-		if consumed != nil {
-			units = aws.ToFloat64(consumed.CapacityUnits)
-		}
-	case []types.ConsumedCapacity: // of several tables or statements
-		for i := range consumed {
-			units += aws.ToFloat64(consumed[i].CapacityUnits)
-		}
-	}
-	switch answer.(type) {
-	case *dynamodb.GetItemOutput, *dynamodb.BatchGetItemOutput, *dynamodb.QueryOutput:
-		return metric.ReadUnits, units
-	}
-	return metric.WriteUnits, units
 }

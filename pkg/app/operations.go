@@ -21,6 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/queue"
@@ -115,7 +116,7 @@ func (d *Dependencies) receiptOperations() []api.Operation {
 
 // history answers queries of the webhook history.
 type history struct {
-	views measuredQueries
+	views *views.Cache
 	list  *index.List
 }
 

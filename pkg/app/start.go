@@ -83,12 +83,8 @@ func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencie
 	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.ResponseHeaderTimeout = responseTimeout
 	}).GetTransport())
-	metrics := newRecorder(cfg, os.Stdout)
-	if metrics != nil {
-		aws.APIOptions = append(aws.APIOptions, countUnits(metrics))
-	}
 	deps := NewDependencies(cfg, aws, logger)
-	deps.Metrics = metrics
+	deps.Metrics = newRecorder(cfg, os.Stdout)
 	if err := deps.Table.Ping(ctx); err != nil {
 		return nil, fmt.Errorf("reach the table: %w", err)
 	}

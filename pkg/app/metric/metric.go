@@ -30,31 +30,21 @@ const (
 	RateLimited        Metric = "RateLimited"  // requests answered 429
 	ServerErrors       Metric = "ServerErrors" // requests answered 5xx
 	Latency            Metric = "Latency"      // measured: of a request
-	ReadUnits          Metric = "ReadUnits"    // of the table, as it reports them
-	WriteUnits         Metric = "WriteUnits"   // likewise; without writes whose condition failed
-	ViewHits           Metric = "ViewHits"     // queries of lists that read no segment
-	ViewLoads          Metric = "ViewLoads"    // queries of lists that read segments
-	ChunksRead         Metric = "ChunksRead"   // by queries of lists
-	ChunkBytes         Metric = "ChunkBytes"   // likewise
 	IndexAge           Metric = "IndexAge"     // measured: from a record's change to its lists
 	QueueAge           Metric = "QueueAge"     // measured: from the sending of a message to its invocation
 	RecordsStored      Metric = "RecordsStored"
 	RecordsRefused     Metric = "RecordsRefused"
-	WriteConflicts     Metric = "WriteConflicts" // writes of a record that another writer changed meanwhile
-	Delivered          Metric = "Delivered"      // deliveries that became DELIVERED
-	Retried            Metric = "Retried"        // failed attempts that will be repeated
-	Failed             Metric = "Failed"         // deliveries that became FAILED
-	Held               Metric = "Held"           // deliveries that became HELD
+	Delivered          Metric = "Delivered" // deliveries that became DELIVERED
+	Retried            Metric = "Retried"   // failed attempts that will be repeated
+	Failed             Metric = "Failed"    // deliveries that became FAILED
+	Held               Metric = "Held"      // deliveries that became HELD
 	CredentialsRefused Metric = "CredentialsRefused"
 )
 
 // unit is the metric's in CloudWatch.
 func (m Metric) unit() string {
-	switch m {
-	case Latency, IndexAge, QueueAge:
+	if m == Latency || m == IndexAge || m == QueueAge {
 		return "Milliseconds"
-	case ChunkBytes:
-		return "Bytes"
 	}
 	return "Count"
 }

@@ -119,11 +119,11 @@ func TestLinesAreOfTheFormat(t *testing.T) {
 		want           map[string]map[string][]float64
 	}{
 		"of the function": {false, map[string]map[string][]float64{
-			"stack-Api-1":   {"Requests": {3}, "Latency": {1.5, 0}, "CredentialsRefused": {1}, "ReadUnits": {0.5}},
+			"stack-Api-1":   {"Requests": {3}, "Latency": {1.5, 0}, "CredentialsRefused": {1}, "Delivered": {0.5}},
 			"token_expired": {"CredentialsRefused": {1}},
 		}},
 		"and of organizations": {true, map[string]map[string][]float64{
-			"stack-Api-1":   {"Requests": {3}, "Latency": {1.5, 0}, "CredentialsRefused": {1}, "ReadUnits": {0.5}},
+			"stack-Api-1":   {"Requests": {3}, "Latency": {1.5, 0}, "CredentialsRefused": {1}, "Delivered": {0.5}},
 			"token_expired": {"CredentialsRefused": {1}}, "a \"b\"": {"Requests": {1}, "CredentialsRefused": {1}}, "c": {"Requests": {2}, "Latency": {1.5}},
 		}},
 	} {
@@ -135,7 +135,7 @@ func TestLinesAreOfTheFormat(t *testing.T) {
 				r.Add(`a "b"`, metric.Requests, 1)
 				r.Add("c", metric.Requests, 2)
 				r.Add("c", metric.ServerErrors, 0)
-				r.Add("", metric.ReadUnits, 0.5)
+				r.Add("", metric.Delivered, 0.5)
 				r.Measure("c", metric.Latency, 1500*time.Microsecond, now)
 				r.Measure("", metric.Latency, -time.Second, now)
 				r.Refuse(`a "b"`, "token_expired")

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/commerce-integration/service/pkg/base/strictjson"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Mapping says what the columns of a CSV file are. Columns that it does not name

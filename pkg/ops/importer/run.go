@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/go-json-experiment/json"
 )
 
 // maxKeptRejections bounds [Summary.Rejected]; all are counted.

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/ops/importer"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/ops/importer"
 )
 
 var update = flag.Bool("update", false, "write the records of the example files anew")
