@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,33 +76,5 @@ func TestABadSharedSecretIsOurFaultAndOnlyOfHS256Tokens(t *testing.T) {
 				t.Errorf("another credential: %+v, %v; want a denial", denial, err)
 			}
 		})
-	}
-}
-
-func TestSharedSecretsOutliveASecretsManagerThatIsAway(t *testing.T) {
-	now, s := start, &issuerSecrets{secrets: []string{oldSecret}}
-	source := newSecretSource(s.read, func() time.Time { return now })
-	for _, step := range []struct {
-		after time.Duration
-		away  bool
-		works bool
-		reads int
-	}{
-		{0, false, true, 1},
-		{sharedAges.fresh - time.Nanosecond, true, true, 1},
-		{time.Nanosecond, true, true, 2},
-		{sharedAges.unknown - time.Nanosecond, true, true, 2},
-		{time.Nanosecond, true, true, 3},
-		{sharedAges.fresh, true, false, 4},
-		{sharedAges.unknown, false, true, 5},
-	} {
-		now, s.err = now.Add(step.after), nil
-		if step.away {
-			s.err = errors.New("away")
-		}
-		got, err := source.get(t.Context())
-		if works := err == nil && slices.Equal(got.value, s.secrets); works != step.works || s.reads != step.reads {
-			t.Errorf("%+v: got %+v, %v after %d readings", step, got, err, s.reads)
-		}
 	}
 }
