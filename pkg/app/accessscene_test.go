@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,14 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/api/docs/markdown"
-	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -54,7 +49,7 @@ func newAccessScene(t *testing.T) *accessScene {
 	t.Cleanup(jwks.Close)
 	cfg := &w.base.Config
 	cfg.JWTIssuer, cfg.JWTAudience, cfg.JWKSURL = accessIssuer, accessAudience, jwks.URL
-	w.serve()
+	w.url = behindGateway(t, w.Service, w.base, dynamotest.Model(t), &gateway.Config{Clock: w.Time, Logger: slog.New(slog.DiscardHandler)}).URL
 	w.owner = w.user(issuer.Grant{Roles: []auth.Role{auth.Owner}})
 	w.furnish()
 	return w
@@ -77,39 +72,6 @@ func (w *accessScene) newIssuer() *issuer.Issuer {
 		w.t.Fatal(err)
 	}
 	return made
-}
-
-// serve starts the gateway with the functions behind it.
-func (w *accessScene) serve() {
-	w.t.Helper()
-	handlers := map[string]any{}
-	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api", "portal"} {
-		var err error
-		if handlers[name], err = app.Functions(markdown.HTML)[name](w.t.Context(), permitted(w.t, w.Service, name, w.base)); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	invoke := func(ctx context.Context, function string, payload []byte) ([]byte, error) {
-		return lambda.NewHandler(handlers[function]).Invoke(ctx, payload)
-	}
-	direct := func(ctx context.Context, function string, event any) (answer any, ok bool, err error) {
-		switch handler := handlers[function].(type) {
-		case app.GatewayFunc:
-			request, ok := event.(events.APIGatewayProxyRequest)
-			answer, err = handler(ctx, request)
-			return answer, ok, err
-		case app.AuthorizerFunc:
-			request, ok := event.(events.APIGatewayCustomAuthorizerRequestTypeRequest)
-			answer, err = handler(ctx, request)
-			return answer, ok, err
-		}
-		return nil, false, nil
-	}
-	server := httptest.NewServer(gateway.New(dynamotest.Model(w.t), invoke, &gateway.Config{
-		Clock: w.Time, Logger: slog.New(slog.DiscardHandler), Direct: direct,
-	}))
-	w.t.Cleanup(server.Close)
-	w.url = server.URL
 }
 
 // user signs a token of a user of its own, whom no other's rate limit concerns.

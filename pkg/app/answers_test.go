@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +19,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -29,7 +27,6 @@ import (
 	"github.com/commerce-integration/service/pkg/api/openapi"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
@@ -160,7 +157,7 @@ func newTour(t testing.TB) *tour {
 		document: document(t), kept: map[string]string{},
 	}
 	queues, logger := s.Queues(), s.Leaks.Logger()
-	w.base = dependencies(s, logger)
+	w.base = dependenciesOf(s)
 	w.dispatcher = dispatcher.New(s.Table, queues.Deliveries(), noPark{t}, s.Time, logger)
 	w.indexer = indexer.New(s.Table, indexer.DecodeFor(index.NewLists(s.Table, dynamo.Shards), dynamo.Stream{}), noPark{t}, noLists{}, logger)
 	for name, operations := range app.OperationsByFunction() {
@@ -173,20 +170,6 @@ func newTour(t testing.TB) *tour {
 		}
 	}
 	return w
-}
-
-// dependencies are the functions', on the service's table and queues.
-func dependencies(s *servicetest.Service, logger *slog.Logger) *app.Dependencies {
-	queues := s.Queues()
-	cfg := app.Config{
-		ServiceKey: make([]byte, sealed.KeySize), SigningSecrets: strings.Repeat("example", 9),
-		RecordsQueueURL: queues.URL("RecordsQueue"), RecordsDLQURL: queues.URL("RecordsDLQ"), ImportsQueueURL: queues.URL("ImportsQueue"),
-		DeliveriesQueueURL: queues.URL(servicetest.MainQueue), SlowDeliveriesQueueURL: queues.URL(servicetest.SlowQueue),
-	}
-	o := queues.Client.Options()
-	d := app.NewDependencies(cfg, aws.Config{Region: o.Region, Credentials: o.Credentials, BaseEndpoint: o.BaseEndpoint}, logger)
-	d.Table, d.Clock = s.Table, s.Time
-	return d
 }
 
 // noPark fails the test: no stream record of it is beyond the functions.

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
@@ -181,9 +180,8 @@ func TestRefusedTokenRequestsAreInTheAuditTrail(t *testing.T) {
 func TestDenialsOfTheAuthorizerAreInTheAuditTrail(t *testing.T) {
 	s := servicetest.New(t)
 	var log bytes.Buffer
-	cfg := app.Config{JWTIssuer: "i", JWTAudience: "a", HS256Secret: strings.Repeat("s", 32)}
-	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.NewJSONHandler(&log, nil)))
-	base.Table, base.Clock = s.Table, s.Time
+	base := dependenciesOf(s)
+	base.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	authorize, err := app.Authorizer(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"flag"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -13,10 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/api"
@@ -25,7 +22,6 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
@@ -134,15 +130,13 @@ func TestEveryFunctionOfTheTemplateExists(t *testing.T) {
 // environment beside the table's name and the service key.
 func webhooksFunction(t *testing.T, environment map[string]string) app.GatewayFunc {
 	t.Helper()
-	client, name := dynamotest.Client(t)
-	environment["TABLE_NAME"] = name
+	base := dependenciesOf(servicetest.New(t))
+	environment["TABLE_NAME"] = "t"
 	environment["SERVICE_KEY"] = base64.StdEncoding.EncodeToString(make([]byte, app.ServiceKeySize))
-	cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
-	if err != nil {
+	var err error
+	if base.Config, err = app.ConfigFrom(func(name string) string { return environment[name] }); err != nil {
 		t.Fatal(err)
 	}
-	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler))
-	base.Table = dynamo.New(client, name, time.Now)
 	handler, err := app.Webhooks(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)

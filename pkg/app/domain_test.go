@@ -1,22 +1,18 @@
 package app_test
 
 import (
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/go-json-experiment/json"
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/base/sealed"
-	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 // send makes a request with headers, given as names and values, and returns the answer.
@@ -84,10 +80,8 @@ func TestTheServiceWorksBelowABasePath(t *testing.T) {
 // API Gateway leaves the base path in the event's path, and only there: the context's path has the stage instead below
 // the API's own domain.
 func TestABasePathIsOfTheCustomDomainOnly(t *testing.T) {
-	client, name := dynamotest.Client(t)
-	cfg := app.Config{ServiceKey: make([]byte, sealed.KeySize), SigningSecrets: strings.Repeat("x", 64), BasePath: "v1"}
-	deps := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler))
-	deps.Table = dynamo.New(client, name, time.Now)
+	deps := dependenciesOf(servicetest.New(t))
+	deps.Config.BasePath = "v1"
 	developers, err := app.Developers(t.Context(), deps)
 	if err != nil {
 		t.Fatal(err)

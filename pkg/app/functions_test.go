@@ -2,27 +2,22 @@ package app_test
 
 import (
 	"encoding/json"
-	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/commerce-integration/service/pkg/api/docs/markdown"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 // Lambda documents an empty list for a batch without failures, not null.
 func TestABatchWithoutFailuresIsAnsweredByAnEmptyList(t *testing.T) {
-	client, name := dynamotest.Client(t)
-	deps := app.NewDependencies(app.Config{ServiceKey: make([]byte, app.ServiceKeySize)}, aws.Config{}, slog.New(slog.DiscardHandler))
-	deps.Table = dynamo.New(client, name, time.Now)
+	deps := dependenciesOf(servicetest.New(t))
 	nothing, err := json.Marshal(queue.IndexJob{OrganizationID: value.NewID(), List: "products"})
 	if err != nil {
 		t.Fatal(err)

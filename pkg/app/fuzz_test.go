@@ -58,7 +58,8 @@ func checkAnswer(t *testing.T, event any, answer *events.APIGatewayProxyResponse
 func FuzzEvents(f *testing.F) {
 	s := servicetest.New(f)
 	s.Set(time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC))
-	d := dependencies(s, slog.New(slog.DiscardHandler))
+	d := dependenciesOf(s)
+	d.Logger = slog.New(slog.DiscardHandler)
 	names := []string{"api", "developers", "webhooks", "receipts"}
 	handlers := make([]lambda.Handler, len(names))
 	for i, name := range names {

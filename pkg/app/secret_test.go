@@ -21,12 +21,10 @@ const serviceKeySecret = "arn:aws:secretsmanager:eu-central-1:1:secret:ServiceKe
 // withSecretsManager are dependencies whose service key is a secret of the
 // manager, and whose queues are the service's.
 func withSecretsManager(s *servicetest.Service, manager *servicetest.SecretsManager) *app.Dependencies {
-	queues := s.Queues()
 	cfg := dependenciesOf(s).Config
 	cfg.ServiceKey, cfg.ServiceKeySecretARN, cfg.AllowPrivateTargets = nil, serviceKeySecret, true
-	cfg.DeliveriesQueueURL, cfg.SlowDeliveriesQueueURL = queues.URL(servicetest.MainQueue), queues.URL(servicetest.SlowQueue)
 	sdk := manager.Config()
-	sdk.ConfigSources = []any{app.ServiceEndpoints(environment("AWS_ENDPOINT_URL_SQS", *queues.Client.Options().BaseEndpoint))}
+	sdk.ConfigSources = []any{app.ServiceEndpoints(environment("AWS_ENDPOINT_URL_SQS", *s.Queues().Client.Options().BaseEndpoint))}
 	d := app.NewDependencies(cfg, sdk, s.Leaks.Logger())
 	d.Table, d.Clock = s.Table, s.Time
 	return d

@@ -35,16 +35,39 @@ type gatewayService struct {
 	client account.Application // with its secret
 }
 
-// dependenciesOf are those of functions whose table and clock are the service's.
+// dependenciesOf are those of functions whose table, queues and clock are the
+// service's.
 func dependenciesOf(s *servicetest.Service) *app.Dependencies {
+	queues := s.Queues()
 	cfg := app.Config{
 		JWTIssuer: "https://issuer.example", JWTAudience: "commerce", HS256Secret: strings.Repeat("s", 32),
 		OrganizationClaim: "organizationId", DefaultRole: "DEVELOPER",
-		ServiceKey: make([]byte, sealed.KeySize), SigningSecrets: strings.Repeat("x", 64),
+		ServiceKey: make([]byte, sealed.KeySize), SigningSecrets: strings.Repeat("example", 9),
+		RecordsQueueURL: queues.URL("RecordsQueue"), RecordsDLQURL: queues.URL("RecordsDLQ"), ImportsQueueURL: queues.URL("ImportsQueue"),
+		DeliveriesQueueURL: queues.URL(servicetest.MainQueue), SlowDeliveriesQueueURL: queues.URL(servicetest.SlowQueue),
 	}
-	base := app.NewDependencies(cfg, aws.Config{}, s.Leaks.Logger())
+	o := queues.Client.Options()
+	base := app.NewDependencies(cfg, aws.Config{Region: o.Region, Credentials: o.Credentials, BaseEndpoint: o.BaseEndpoint}, s.Leaks.Logger())
 	base.Table, base.Clock = s.Table, s.Time
 	return base
+}
+
+// behindGateway serves the API's functions behind the gateway of the template.
+func behindGateway(t *testing.T, s *servicetest.Service, base *app.Dependencies, model *template.Model, cfg *gateway.Config) *httptest.Server {
+	t.Helper()
+	handlers := map[string]lambda.Handler{}
+	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api", "portal"} {
+		handler, err := app.Functions(markdown.HTML)[name](t.Context(), permitted(t, s, name, base))
+		if err != nil {
+			t.Fatal(err)
+		}
+		handlers[name] = lambda.NewHandler(handler)
+	}
+	server := httptest.NewServer(gateway.New(model, func(ctx context.Context, function string, payload []byte) ([]byte, error) {
+		return handlers[function].Invoke(ctx, payload)
+	}, cfg))
+	t.Cleanup(server.Close)
+	return server
 }
 
 func newGatewayService(t *testing.T) *gatewayService {
@@ -65,23 +88,11 @@ func deployed(t *testing.T, parameters map[string]string) *gatewayService {
 	base := dependenciesOf(s)
 	environment := model.Functions["api"].Environment
 	base.Config.BasePath, base.Config.AllowedOrigins = environment["BASE_PATH"], environment["ALLOWED_ORIGINS"]
-	handlers := map[string]any{}
-	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api", "portal"} {
-		handler, err := app.Functions(markdown.HTML)[name](t.Context(), permitted(t, s, name, base))
-		if err != nil {
-			t.Fatal(err)
-		}
-		handlers[name] = handler
-	}
-	invoke := func(ctx context.Context, function string, payload []byte) ([]byte, error) {
-		return lambda.NewHandler(handlers[function]).Invoke(ctx, payload)
-	}
 	settings := &gateway.Config{Clock: s.Time}
 	if parameters["BasePath"] != "" {
 		settings.BasePath = "/" + parameters["BasePath"]
 	}
-	w := &gatewayService{Service: s, Server: httptest.NewServer(gateway.New(model, invoke, settings))}
-	t.Cleanup(w.Close)
+	w := &gatewayService{Service: s, Server: behindGateway(t, s, base, model, settings)}
 	name := "machine"
 	w.client = account.NewApplication(s.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, s.Now())
 	if err := s.Table.CreateApplication(t.Context(), s.Org, w.client, account.ReadScopes()); err != nil {
