@@ -98,50 +98,15 @@ func (w *harness) live() map[recordKey]value.Time {
 	return live
 }
 
-// TestACopyFromTheFeedEqualsTheTable changes records of several kinds while
-// several instances answer a client that has small pages, the indexer is late,
-// takes changes twice, and lists are compacted and rebuilt.
 func TestACopyFromTheFeedEqualsTheTable(t *testing.T) {
 	kinds := []commerce.Kind{commerce.KindProduct, commerce.KindOrder, commerce.KindCategory}
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w, random := newHarness(t, present), rand.New(rand.NewPCG(5, seed))
-			instances := []http.Handler{w.serve(), w.serve(), w.serve()}
-			f := newFollower(func(target string) answer { return ask(t, instances[random.IntN(3)], user(), target) })
-			writes := 0
-			var indexed []change
-			for range 300 {
-				kind, id := kinds[random.IntN(3)], numbered(1+random.IntN(12))
-				switch random.IntN(12) {
-				case 0, 1, 2:
-					w.putRandom(kind, id, random)
-					writes++
-				case 3:
-					w.remove(kind, id)
-					writes++
-				case 4:
-					w.advance([]time.Duration{time.Millisecond, time.Second, 2 * time.Minute, 11 * time.Minute}[random.IntN(4)])
-				case 5, 6:
-					indexed = append(indexed, w.waiting...)
-					w.index()
-				case 7:
-					if n := len(indexed); n > 5 {
-						w.reindex(indexed[n-5:])
-					}
-				case 8:
-					w.flush([]*index.List{w.lists.Records[kind], w.lists.Deletions}[random.IntN(2)])
-				case 9:
-					if random.IntN(4) == 0 {
-						w.rebuild(w.lists.Records[kind])
-					}
-					instances[random.IntN(3)] = w.serve()
-				default:
-					f.sync(t, fmt.Sprintf("limit=%d", 1+random.IntN(4)))
-				}
-				w.advance(time.Millisecond)
-			}
-			w.settle()
-			f.sync(t, "limit=3")
+			w, random, f := newHarness(t, present), rand.New(rand.NewPCG(5, seed)), newFollower(nil)
+			writes := w.churn(random, kinds, func(ask func(string) answer) {
+				f.ask = ask
+				f.sync(t, fmt.Sprintf("limit=%d", 1+random.IntN(4)))
+			})
 			if diff := cmp.Diff(w.live(), f.copy); diff != "" || len(f.copy) == 0 {
 				t.Errorf("(-table +copy):\n%s", diff)
 			}

@@ -80,27 +80,25 @@ const (
 	newDeleted  = "/api/deletions?kind=product&deletedFrom="
 )
 
-// TestACopyByXSyncFromEqualsTheTable changes products while several instances
-// answer a client page by page, the indexer is late, takes records twice, and
-// the lists are compacted and rebuilt.
-func TestACopyByXSyncFromEqualsTheTable(t *testing.T) {
-	w, random := newHarness(t, present), rand.New(rand.NewPCG(3, 4))
+// churn changes records of the kinds while three instances answer a client, which
+// reads now and then and in the end. The indexer is late, takes changes twice, and
+// lists are compacted and rebuilt. It returns how many writes it made.
+func (w *harness) churn(random *rand.Rand, kinds []commerce.Kind, read func(ask func(target string) answer)) (writes int) {
+	w.t.Helper()
 	instances := []http.Handler{w.serve(), w.serve(), w.serve()}
-	c := &client{from: map[string]string{}, copy: map[value.ID]entry{}, ask: func(target string) answer {
-		return ask(t, instances[random.IntN(len(instances))], user(), target)
-	}}
-	products, taken, writes := w.lists.Records[commerce.KindProduct], 0, 0
+	asking := func(target string) answer { return ask(w.t, instances[random.IntN(len(instances))], user(), target) }
 	var indexed []change
 	for range 300 {
-		switch id := numbered(1 + random.IntN(25)); random.IntN(12) {
+		kind, id := kinds[random.IntN(len(kinds))], numbered(1+random.IntN(36/len(kinds)))
+		switch random.IntN(12) {
 		case 0, 1, 2:
-			w.put(commerce.KindProduct, map[string]any{"id": id, "name": "p", "sellingPrice": random.IntN(1000)})
+			w.putRandom(kind, id, random)
 			writes++
 		case 3:
-			w.remove(commerce.KindProduct, id)
+			w.remove(kind, id)
 			writes++
 		case 4:
-			w.advance(time.Duration(random.IntN(3000)) * time.Millisecond)
+			w.advance([]time.Duration{time.Millisecond, time.Second, 2 * time.Minute, 11 * time.Minute}[random.IntN(4)])
 		case 5, 6:
 			indexed = append(indexed, w.waiting...)
 			w.index()
@@ -109,27 +107,34 @@ func TestACopyByXSyncFromEqualsTheTable(t *testing.T) {
 				w.reindex(indexed[n-5:])
 			}
 		case 8:
-			w.flush([]*index.List{products, w.lists.Deletions}[random.IntN(2)])
+			w.flush([]*index.List{w.lists.Records[kind], w.lists.Deletions}[random.IntN(2)])
 		case 9:
 			if random.IntN(4) == 0 {
-				w.rebuild(products)
+				w.rebuild(w.lists.Records[kind])
 			}
 			instances[random.IntN(3)] = w.serve()
 		default:
-			for _, list := range [][]string{{newProducts, newDeleted}, {newDeleted, newProducts}}[random.IntN(2)] {
-				taken += c.sync(t, list)
-			}
+			read(asking)
 		}
 		w.advance(time.Millisecond)
 	}
 	w.settle()
-	c.sync(t, newProducts)
-	c.sync(t, newDeleted)
-	want := map[value.ID]value.Time{}
-	for key, s := range w.stored {
-		if !s.Deleted {
-			want[key.id] = s.Revision
+	read(asking)
+	return writes
+}
+
+func TestACopyByXSyncFromEqualsTheTable(t *testing.T) {
+	w, random := newHarness(t, present), rand.New(rand.NewPCG(3, 4))
+	c, taken := &client{from: map[string]string{}, copy: map[value.ID]entry{}}, 0
+	writes := w.churn(random, []commerce.Kind{commerce.KindProduct}, func(ask func(string) answer) {
+		c.ask = ask
+		for _, list := range [][]string{{newProducts, newDeleted}, {newDeleted, newProducts}}[random.IntN(2)] {
+			taken += c.sync(t, list)
 		}
+	})
+	want := map[value.ID]value.Time{}
+	for key, revision := range w.live() {
+		want[key.id] = revision
 	}
 	if diff := cmp.Diff(want, c.records()); diff != "" || len(want) == 0 {
 		t.Errorf("(-table +copy):\n%s", diff)
