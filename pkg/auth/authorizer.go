@@ -11,11 +11,6 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// TokenVerifier checks a bearer token, as [Verifier] does.
-type TokenVerifier interface {
-	Verify(ctx context.Context, token string) (Principal, *Denial, error)
-}
-
 // KeyStore finds API keys.
 type KeyStore interface {
 	// Credential reads the credential of the key with the text id, and its
@@ -36,16 +31,16 @@ type Store interface {
 	SigningKeyStore
 }
 
-// AuthorizerConfig configures an authorizer; Clock is required.
+// AuthorizerConfig configures an authorizer.
 type AuthorizerConfig struct {
 	Clock  func() time.Time
-	Logger *slog.Logger // gets last uses that could not be written; nil: silent
+	Logger *slog.Logger // gets last uses that could not be written
 }
 
 // Authorizer turns the credentials of a request into a principal. It is safe
 // for concurrent use.
 type Authorizer struct {
-	users        TokenVerifier
+	users        *Verifier
 	tokens       *applicationTokens
 	applications *Applications
 	keys         *keyCache
@@ -54,10 +49,7 @@ type Authorizer struct {
 
 // NewAuthorizer makes an authorizer of users' tokens, which the verifier
 // checks, and of API keys and applications' tokens, which the store knows.
-func NewAuthorizer(users TokenVerifier, store Store, cfg AuthorizerConfig) *Authorizer {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+func NewAuthorizer(users *Verifier, store Store, cfg AuthorizerConfig) *Authorizer {
 	return &Authorizer{
 		users: users, keys: newKeyCache(store, cfg.Clock), cfg: cfg,
 		tokens:       &applicationTokens{verifier: apptoken.NewVerifier(cfg.Clock), keys: newPublishedKeys(store, cfg.Clock)},

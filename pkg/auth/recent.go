@@ -2,8 +2,11 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -28,20 +31,19 @@ type recent[K comparable, V any] struct {
 	now  func() time.Time
 
 	mu      sync.Mutex
-	entries map[K]*reading[V]
+	entries map[K]reading[V]
+	loads   singleflight.Group
 }
 
 // reading is the result of one read.
 type reading[V any] struct {
-	started time.Time     // before the read, so that the age is never understated
-	current bool          // the read was not behind
-	ready   chan struct{} // closed when the rest is set
 	value   V
-	err     error
+	started time.Time // before the read, so that the age is never understated
+	current bool      // the read was not behind
 }
 
 func newRecent[K comparable, V any](read func(context.Context, K, V, bool) (V, error), now func() time.Time) *recent[K, V] {
-	return &recent[K, V]{read: read, now: now, entries: map[K]*reading[V]{}}
+	return &recent[K, V]{read: read, now: now, entries: map[K]reading[V]{}}
 }
 
 // get returns what the key has. Errors are not remembered.
@@ -52,41 +54,23 @@ func (c *recent[K, V]) get(ctx context.Context, key K) (V, error) {
 // since returns what the key had at the given time, which is not ahead of the
 // clock, or has had since.
 func (c *recent[K, V]) since(ctx context.Context, key K, from time.Time) (v V, err error) {
-	r, last, load := c.claim(key, from)
-	if load {
-		c.load(ctx, key, last, r)
+	now := c.now()
+	c.mu.Lock()
+	last, known := c.entries[key]
+	c.mu.Unlock()
+	if known && now.Sub(last.started) < recentMaxAge && last.shows(from) {
+		return last.value, nil
 	}
+	loaded := c.loads.DoChan(fmt.Sprint(key, from.UnixNano()), func() (any, error) {
+		return c.load(ctx, key, last.value, reading[V]{started: now, current: now.Before(from.Add(replicaAge))})
+	})
 	select {
-	case <-r.ready:
-		return r.value, r.err
+	case result := <-loaded:
+		v, _ = result.Val.(V)
+		return v, result.Err
 	case <-ctx.Done():
 		return v, ctx.Err()
 	}
-}
-
-// claim returns the key's current reading, which shows the given time, or a new
-// one, which the caller has to load, and the previous reading.
-func (c *recent[K, V]) claim(key K, from time.Time) (r *reading[V], before V, load bool) {
-	now := c.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.entries[key]
-	if last != nil && now.Sub(last.started) < recentMaxAge && last.shows(from) {
-		return last, before, false
-	}
-	if last == nil && len(c.entries) >= maxRecent {
-		clear(c.entries)
-	}
-	if last != nil {
-		select {
-		case <-last.ready:
-			before = last.value
-		default:
-		}
-	}
-	r = &reading[V]{started: now, ready: make(chan struct{}), current: now.Before(from.Add(replicaAge))}
-	c.entries[key] = r
-	return r, before, true
 }
 
 // shows reports whether the reading has the state of that time.
@@ -95,16 +79,17 @@ func (r *reading[V]) shows(from time.Time) bool {
 }
 
 // load reads for all who wait, so it outlives the caller.
-func (c *recent[K, V]) load(ctx context.Context, key K, last V, r *reading[V]) {
-	defer close(r.ready)
+func (c *recent[K, V]) load(ctx context.Context, key K, last V, r reading[V]) (v V, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	if r.value, r.err = c.read(ctx, key, last, r.current); r.err == nil {
-		return
+	if r.value, err = c.read(ctx, key, last, r.current); err != nil {
+		return v, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.entries[key] == r {
-		delete(c.entries, key)
+	if _, known := c.entries[key]; !known && len(c.entries) >= maxRecent {
+		clear(c.entries)
 	}
+	c.entries[key] = r
+	return r.value, nil
 }

@@ -177,7 +177,7 @@ func newTestVerifier(t testing.TB, change func(*VerifierConfig)) *Verifier {
 }
 
 // outcome is "ok" or the denial's code and message.
-func outcome(t *testing.T, v TokenVerifier, token string) string {
+func outcome(t *testing.T, v *Verifier, token string) string {
 	t.Helper()
 	_, denial, err := v.Verify(t.Context(), token)
 	return outcomeOf(t, denial, err)
