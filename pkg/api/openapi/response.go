@@ -104,15 +104,15 @@ func (b *builder) shared(op *api.Operation, status int) *huma.Response {
 	}
 	if b.api.Components.Responses[name] == nil {
 		response := &huma.Response{Description: description}
-		headers := []string{requestIDHeader}
+		headers := []string{"X-Request-Id"}
 		if status != http.StatusUnauthorized {
 			headers = append(headers, rateHeaders()...)
 		}
 		switch status {
 		case http.StatusNotModified:
-			headers = append(headers, etagHeader)
+			headers = append(headers, "ETag")
 		case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusConflict:
-			headers = append(headers, retryHeader)
+			headers = append(headers, "Retry-After")
 		}
 		if status != http.StatusNotModified {
 			response.Content = map[string]*huma.MediaType{"application/json": {Schema: b.schema(shape), Example: shown(b.examples[name].Response)}}

@@ -113,7 +113,6 @@ func (a *area) post(r *api.Request) (*api.Response, error) {
 }
 
 func (a *area) list() api.Operation {
-	number := func(n int64) *int64 { return &n }
 	return api.Operation{
 		ID: "listReceipts", Method: http.MethodGet, Path: receiptsPath, Tag: tag,
 		Summary: "List receipts",
@@ -125,7 +124,7 @@ func (a *area) list() api.Operation {
 		Access: api.Manager, Scope: auth.RecordsWrite, Result: Receipts{},
 		Params: []api.Param{
 			{
-				Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultListed), Min: number(1), Max: number(maxListed),
+				Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultListed), Min: new(int64(1)), Max: new(int64(maxListed)),
 				Description: "The most receipts in an answer.",
 			},
 			{

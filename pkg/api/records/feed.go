@@ -104,10 +104,9 @@ func (a *area) changes() api.Operation {
 }
 
 func feedParams() []api.Param {
-	number := func(n int64) *int64 { return &n }
 	return []api.Param{
 		{
-			Name: afterParam, In: fault.InQuery, Type: "string", Min: number(1),
+			Name: afterParam, In: fault.InQuery, Type: "string", Min: new(int64(1)),
 			Description: "The cursor: meta.next of the answer before. Absent: from the beginning, which is every record, and every deletion of 90 days. " +
 				"now answers the cursor of the present and no change.",
 		},
@@ -116,11 +115,11 @@ func feedParams() []api.Param {
 			Description: "The kinds of the records. Absent: those that the credential may read.",
 		},
 		{
-			Name: waitParam, In: fault.InQuery, Type: "integer", Default: "0", Min: number(0), Max: number(maxWait),
+			Name: waitParam, In: fault.InQuery, Type: "integer", Default: "0", Min: new(int64(0)), Max: new(int64(maxWait)),
 			Description: "The time to wait for a change, in seconds, while there is none.",
 		},
 		{
-			Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultChanges), Min: number(1), Max: number(maxChanges),
+			Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultChanges), Min: new(int64(1)), Max: new(int64(maxChanges)),
 			Description: "The most changes in an answer; fewer if it would exceed 5.5 MiB. Deletions of several kinds with one id stay together.",
 		},
 	}

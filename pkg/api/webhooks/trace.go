@@ -69,7 +69,6 @@ type TracedEndpoint struct {
 }
 
 func (a *area) traceOperation() api.Operation {
-	least, most := int64(1), int64(maxTraced)
 	return api.Operation{
 		ID: "getWebhookTrace", Method: http.MethodGet, Path: tracePath,
 		Summary: "Trace the events of an object's changes",
@@ -78,7 +77,7 @@ func (a *area) traceOperation() api.Operation {
 			"sees its own endpoints only. 404 when no such record is stored and the history that the caller sees has no event of it, " +
 			"and of a record without the read scope of its kind.",
 		Params: []api.Param{{
-			Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultTraced), Min: &least, Max: &most,
+			Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultTraced), Min: new(int64(1)), Max: new(int64(maxTraced)),
 			Description: "How many events an answer has at most; fewer, but one, where they have more than 500 entries.",
 		}},
 		Result: WebhookTrace{},
