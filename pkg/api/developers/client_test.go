@@ -9,7 +9,6 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 func TestTheLastTwoClientSecretsWork(t *testing.T) {
@@ -26,11 +25,11 @@ func TestTheLastTwoClientSecretsWork(t *testing.T) {
 	}
 	first, second := app.ClientSecret, rotate()
 	third := rotate()
-	client, err := s.table.ClientByID(t.Context(), app.ClientID)
+	client, err := s.Table.ClientByID(t.Context(), app.ClientID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := value.TimeOf(s.now())
+	now := s.Now()
 	if client.Secrets.Accept(first, now) || !client.Secrets.Accept(second, now) || !client.Secrets.Accept(third, now) {
 		t.Error("after a second rotation: want the last two secrets and no older one")
 	}
@@ -38,7 +37,7 @@ func TestTheLastTwoClientSecretsWork(t *testing.T) {
 		t.Error("an empty secret is accepted")
 	}
 	s.want(204, "DELETE", path, "")
-	if c, err := s.table.ClientByID(t.Context(), app.ClientID); c != nil || err != nil {
+	if c, err := s.Table.ClientByID(t.Context(), app.ClientID); c != nil || err != nil {
 		t.Errorf("the client of a deleted application: got %+v, %v, want none", c, err)
 	}
 }

@@ -1,16 +1,13 @@
 package developers_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
@@ -19,11 +16,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api/developers"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
-	"github.com/commerce-integration/service/pkg/testkit/leaks"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
@@ -31,48 +24,30 @@ const base = "https://api.example.com/prod"
 
 // service is the area on a real table, as one principal at a time sees it.
 type service struct {
-	t       *testing.T
-	table   *dynamo.Table
-	client  *dynamodb.Client
-	name    string // of the table
-	keeper  *idempotency.Keeper
-	leaks   *leaks.Watch
-	server  *api.Server
-	as      auth.Principal
-	elapsed atomic.Int64
+	*servicetest.Service
+	t      *testing.T
+	keeper *idempotency.Keeper
+	server *api.Server
+	as     auth.Principal
 }
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	s := &service{t: t}
-	s.client, s.name = dynamotest.Client(t)
-	s.table, s.leaks = dynamo.New(s.client, s.name, s.now), servicetest.WatchLeaks(t, s.client, s.name)
-	box, err := sealed.NewBox(make([]byte, sealed.KeySize))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.keeper = idempotency.New(s.table, box, s.now)
-	s.serve(s.table)
-	s.as = person(value.NewID(), auth.Owner)
+	s := &service{Service: servicetest.New(t), t: t, as: person(value.NewID(), auth.Owner)}
+	s.Set(time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC))
+	s.keeper = idempotency.New(s.Table, s.Box, s.Time)
+	s.serve(s.Table)
 	return s
 }
 
 // serve answers from the store.
 func (s *service) serve(store developers.Store) {
-	s.server = api.NewServer(developers.Operations(store, s.now), api.Config{
+	s.server = api.NewServer(developers.Operations(store, s.Time), api.Config{
 		Caller: func(*http.Request) api.Caller {
 			return api.Caller{Principal: s.as, RequestID: "r", BaseURL: base}
 		},
-		Limiter: servicetest.Unlimited{}, Idempotency: s.keeper, Clock: s.now, Logger: s.leaks.Logger(),
+		Limiter: servicetest.Unlimited{}, Idempotency: s.keeper, Clock: s.Time, Logger: s.Leaks.Logger(),
 	})
-}
-
-// pass moves the clock on.
-func (s *service) pass(d time.Duration) { s.elapsed.Add(d.Milliseconds()) }
-
-// now moves a millisecond with each look, so that times tell the order.
-func (s *service) now() time.Time {
-	return time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC).Add(time.Duration(s.elapsed.Add(1)) * time.Millisecond)
 }
 
 func person(org value.ID, role auth.Role) auth.Principal {
@@ -86,8 +61,10 @@ type reply struct {
 	body   string
 }
 
+// do makes a request, each at a time of its own.
 func (s *service) do(method, path, body string, headers ...string) reply {
 	s.t.Helper()
+	s.Pass(time.Millisecond)
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -96,12 +73,8 @@ func (s *service) do(method, path, body string, headers ...string) reply {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	s.leaks.Handler(s.server).ServeHTTP(w, r)
-	text, err := io.ReadAll(w.Result().Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return reply{w.Code, w.Header(), string(text)}
+	s.Leaks.Handler(s.server).ServeHTTP(w, r)
+	return reply{w.Code, w.Header(), w.Body.String()}
 }
 
 // want fails unless the answer has the status, and returns it.
@@ -208,7 +181,7 @@ func TestTheLifeOfAKey(t *testing.T) {
 	}
 	s.want(404, "POST", path+"/"+value.NewID().String()+"/revoke", "")
 	s.want(404, "POST", strings.Replace(revoke, app.ID.String(), s.create("Other").ID.String(), 1), "")
-	if c, _, err := s.table.Credential(t.Context(), key.TextID()); err != nil || !c.Revoked {
+	if c, _, err := s.Table.Credential(t.Context(), key.TextID()); err != nil || !c.Revoked {
 		t.Errorf("credential: got %+v, %v, want it revoked", c, err)
 	}
 	for _, r := range []reply{list, first, s.want(200, "GET", path, ""), s.want(200, "GET", "/developers/applications", "")} {
@@ -383,7 +356,7 @@ func TestTheListOfKeys(t *testing.T) {
 	s := newService(t)
 	app := s.create("Shop")
 	path := "/developers/applications/" + app.ID.String() + "/api-keys"
-	soon := value.TimeOf(s.now()).Add(time.Second)
+	soon := s.Now().Add(time.Second)
 	var keys []account.CreatedKey
 	for i := range 4 {
 		body := `{"name":"key ` + strconv.Itoa(i) + `"}`
@@ -393,7 +366,7 @@ func TestTheListOfKeys(t *testing.T) {
 		keys = append(keys, s.createKey(app.ID, body))
 	}
 	s.want(200, "POST", path+"/"+keys[2].ID.String()+"/revoke", "")
-	s.elapsed.Add(2000)
+	s.Pass(2 * time.Second)
 	for _, tc := range []struct {
 		query string
 		want  string

@@ -1,7 +1,6 @@
 package developers_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +10,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/developers"
@@ -32,7 +28,7 @@ const (
 // applications is how many applications the organization has.
 func (s *service) applications() int {
 	s.t.Helper()
-	all, err := s.table.Applications(s.t.Context(), s.as.OrganizationID)
+	all, err := s.Table.Applications(s.t.Context(), s.as.OrganizationID)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -240,9 +236,9 @@ func TestAKeyIsItsPrincipalsOwn(t *testing.T) {
 func TestAnswersAreKeptFor24Hours(t *testing.T) {
 	s := newService(t)
 	first := s.want(201, "POST", apps, shop, header, "k")
-	s.pass(24*time.Hour - 100*time.Millisecond)
+	s.Pass(24*time.Hour - 100*time.Millisecond)
 	s.same(first, s.do("POST", apps, shop, header, "k"))
-	s.pass(2 * time.Second)
+	s.Pass(2 * time.Second)
 	if r := s.want(201, "POST", apps, shop, header, "k"); r.header.Get("Idempotency-Replayed") != "" || r.body == first.body {
 		t.Errorf("after 24 hours: got %s again", r.body)
 	}
@@ -265,10 +261,10 @@ func TestALockOfAKilledInstanceEndsAfter60Seconds(t *testing.T) {
 	}
 	s.want(409, "POST", apps, shop, header, "k")
 	s.want(422, "POST", apps, `{"name":"Other"}`, header, "k")
-	s.pass(time.Minute - 100*time.Millisecond)
+	s.Pass(time.Minute - 100*time.Millisecond)
 	s.want(409, "POST", apps, shop, header, "k")
 	s.want(422, "POST", apps, `{"name":"Other"}`, header, "k")
-	s.pass(100 * time.Millisecond)
+	s.Pass(100 * time.Millisecond)
 	s.want(201, "POST", apps, shop, header, "k")
 	if err := lock.Free(t.Context()); err != nil { // too late: the lock is another's
 		t.Fatal(err)
@@ -300,9 +296,9 @@ func (d delayed) ChangeClient(
 
 func TestACreationWhoseAnswerWasLostIsFoundAgain(t *testing.T) {
 	s := newService(t)
-	s.serve(delayed{s.table, nothing, func() error { return fault.Busy(errors.New("no answer")) }})
+	s.serve(delayed{s.Table, nothing, func() error { return fault.Busy(errors.New("no answer")) }})
 	s.want(503, "POST", apps, shop, header, "k")
-	s.serve(s.table)
+	s.serve(s.Table)
 	r := s.want(201, "POST", apps, shop, header, "k")
 	if got := s.applications(); got != 1 || r.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("the organization has %d applications, want 1: %s", got, r.body)
@@ -313,24 +309,24 @@ func TestARotationWhoseAnswerWasLostIsFoundAgain(t *testing.T) {
 	s := newService(t)
 	app := s.create("Shop")
 	path := apps + "/" + app.ID.String() + "/rotate-secret"
-	s.serve(delayed{s.table, nothing, func() error { return fault.Busy(errors.New("no answer")) }})
+	s.serve(delayed{s.Table, nothing, func() error { return fault.Busy(errors.New("no answer")) }})
 	s.want(503, "POST", path, "", header, "k")
-	s.serve(s.table)
+	s.serve(s.Table)
 	r := s.want(200, "POST", path, "", header, "k")
-	client, err := s.table.Client(t.Context(), s.as.OrganizationID, app.ID)
+	client, err := s.Table.Client(t.Context(), s.as.OrganizationID, app.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now := value.TimeOf(s.now()); !client.Secrets.Accept(app.ClientSecret, now) || !client.Secrets.Accept(decode[account.Application](t, r).ClientSecret, now) {
+	if now := s.Now(); !client.Secrets.Accept(app.ClientSecret, now) || !client.Secrets.Accept(decode[account.Application](t, r).ClientSecret, now) {
 		t.Errorf("Idempotency-Replayed %q: want the secret before the rotation and that of the answer to work", r.header.Get("Idempotency-Replayed"))
 	}
 }
 
 func TestACreationThatLostItsLockMakesNothing(t *testing.T) {
 	s := newService(t)
-	s.serve(delayed{s.table, func() error {
-		s.pass(time.Minute)
-		s.serve(s.table)
+	s.serve(delayed{s.Table, func() error {
+		s.Pass(time.Minute)
+		s.serve(s.Table)
 		s.want(201, "POST", apps, shop, header, "k")
 		return nil
 	}, nothing})
@@ -340,35 +336,10 @@ func TestACreationThatLostItsLockMakesNothing(t *testing.T) {
 	}
 }
 
+// The fixture looks for the secrets in the table, in which both answers are kept.
 func TestSecretsOfKeptAnswersAreNotReadable(t *testing.T) {
 	s := newService(t)
+	s.Leaks.Made("the-key-of-the-client")
 	app := decode[account.Application](t, s.want(201, "POST", apps, shop, header, "the-key-of-the-client"))
-	key := decode[account.CreatedKey](t, s.want(201, "POST", apps+"/"+app.ID.String()+"/api-keys", `{"name":"till"}`, header, "k"))
-	items, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := 0
-	for _, it := range items.Items {
-		for name, v := range it {
-			var text []byte
-			switch v := v.(type) {
-			case *types.AttributeValueMemberS:
-				text = []byte(v.Value)
-			case *types.AttributeValueMemberB:
-				text = v.Value
-			}
-			if bytes.HasPrefix(text, []byte("s1.")) {
-				answers++
-			}
-			for _, secret := range []string{app.ClientSecret, key.Key, "the-key-of-the-client"} {
-				if bytes.Contains(text, []byte(secret)) {
-					t.Errorf("attribute %s holds %s", name, secret)
-				}
-			}
-		}
-	}
-	if answers != 2 {
-		t.Errorf("found %d kept answers, want 2", answers)
-	}
+	s.want(201, "POST", apps+"/"+app.ID.String()+"/api-keys", `{"name":"till"}`, header, "the-key-of-the-client-for-a-key")
 }

@@ -15,7 +15,7 @@ func TestTheUsageOfAnApplication(t *testing.T) {
 	s := newService(t) // on 2026-11-21
 	app := s.create("Shop")
 	path := apps + "/" + app.ID.String() + "/usage"
-	limiter := ratelimit.New(s.table, s.now)
+	limiter := ratelimit.New(s.Table, s.Time)
 	for range 3 {
 		if _, err := limiter.Admit(t.Context(), app.ID.String(), 100); err != nil {
 			t.Fatal(err)
