@@ -47,14 +47,14 @@ func (a answer) expectDeletions(t tester, want ...*commerce.Stored) {
 func TestDeletionsAreForgottenAfterNinetyDays(t *testing.T) {
 	w := newHarness(t, present)
 	old := w.remove(commerce.KindOrder, numbered(1))
-	w.advance(24 * time.Hour)
+	w.Pass(24 * time.Hour)
 	young := w.remove(commerce.KindOrder, numbered(2))
 	w.settle()
 	w.flush(w.lists.Deletions)
-	w.set(old.Revision.Std().Add(commerce.TombstoneAge - time.Second))
+	w.Set(old.Revision.Std().Add(commerce.TombstoneAge - time.Second))
 	api := w.serve()
 	ask(t, api, user(), "/api/deletions").expectDeletions(t, young, old)
-	w.advance(2 * time.Second)
+	w.Pass(2 * time.Second)
 	ask(t, api, user(), "/api/deletions").expectDeletions(t, young)
 	ask(t, w.serve(), user(), "/api/deletions").expectDeletions(t, young)
 	if a := ask(t, api, user(), "/api/deletions"); a.page(t).Meta.Total != 1 || !strings.Contains(a.header.Get("Link"), "/api/deletions?page=1") {

@@ -295,11 +295,11 @@ func TestACursorIsContinuedWhereItBelongs(t *testing.T) {
 	if got := ask(t, api, user(), feedPath+"?after="+fewer).shown(t); got != "put product 1" {
 		t.Errorf("a cursor of fewer kinds: got %q, want the product", got)
 	}
-	w.set(present.Add(89 * 24 * time.Hour))
+	w.Set(present.Add(89 * 24 * time.Hour))
 	if got := ask(t, api, user(), feedPath+"?after="+next).shown(t); got != "" {
 		t.Errorf("after 89 days: got %s, want no change", got)
 	}
-	w.set(present.Add(89*24*time.Hour + time.Hour))
+	w.Set(present.Add(89*24*time.Hour + time.Hour))
 	if a := ask(t, api, user(), feedPath+"?after="+next); a.status != http.StatusBadRequest || a.problem(t).Code != expired {
 		t.Errorf("after more than 89 days: got %d %s, want %s", a.status, a.body, expired)
 	}
@@ -400,8 +400,8 @@ func TestAnEmptyAnswerOfAQuietOrganizationReadsNoList(t *testing.T) {
 	after := ""
 	poll := func(shown string, reads bool) {
 		t.Helper()
-		v := &countedViews{Views: views.NewCache(w.table, views.Config{Clock: w.clock})}
-		api := server(records.Operations(w.table, v, records.Config{Clock: w.clock, Lists: w.lists}), w.clock)
+		v := &countedViews{Views: views.NewCache(w.Table, views.Config{Clock: w.Time})}
+		api := server(records.Operations(w.Table, v, records.Config{Clock: w.Time, Lists: w.lists}), w.Time)
 		a := ask(t, api, user(), feedPath+after)
 		if got := a.shown(t); got != shown || (v.queries > 0) != reads {
 			t.Errorf("got %q by %d queries of lists, want %q, reads %t", got, v.queries, shown, reads)
@@ -409,23 +409,23 @@ func TestAnEmptyAnswerOfAQuietOrganizationReadsNoList(t *testing.T) {
 		after = "?after=" + a.changes(t).Meta.Next
 	}
 	poll("put product 1", true)
-	w.advance(time.Second)
+	w.Pass(time.Second)
 	poll("", true)
-	w.advance(2 * time.Minute)
+	w.Pass(2 * time.Minute)
 	poll("", true) // the first look after the activity
 	for range 5 {
-		w.advance(time.Second)
+		w.Pass(time.Second)
 		poll("", false)
 	}
 	w.least(theirs, commerce.KindProduct, numbered(1))
 	w.least(ours, commerce.KindCustomer, numbered(2))
 	w.settle()
 	poll("put customer 2", true)
-	w.advance(2 * time.Minute)
+	w.Pass(2 * time.Minute)
 	poll("", true)
-	w.advance(9 * time.Minute)
+	w.Pass(9 * time.Minute)
 	poll("", false)
-	w.advance(2 * time.Minute)
+	w.Pass(2 * time.Minute)
 	poll("", true)
 }
 
@@ -446,21 +446,21 @@ func TestARequestWaitsForAChange(t *testing.T) {
 	w := newHarness(t, present)
 	w.least(ours, commerce.KindProduct, numbered(1))
 	w.settle()
-	cache := views.NewCache(w.table, views.Config{Clock: w.clock})
+	cache := views.NewCache(w.Table, views.Config{Clock: w.Time})
 	paused, limiter := 0, &limited{left: 1000}
-	operations := records.Operations(w.table, cache, records.Config{Clock: w.clock, Lists: w.lists, Pause: func(ctx context.Context, d time.Duration) error {
+	operations := records.Operations(w.Table, cache, records.Config{Clock: w.Time, Lists: w.lists, Pause: func(ctx context.Context, d time.Duration) error {
 		if paused++; paused == 3 {
 			w.least(ours, commerce.KindProduct, numbered(2))
 			w.index()
 		}
-		w.advance(d)
+		w.Pass(d)
 		return ctx.Err()
 	}})
 	api := api.NewServer(operations, api.Config{
 		Caller: func(r *http.Request) api.Caller {
 			return api.Caller{Principal: *r.Context().Value(principalKey{}).(*auth.Principal), RequestID: "request-1"}
 		},
-		Limiter: limiter, Clock: w.clock, Logger: slog.New(slog.DiscardHandler),
+		Limiter: limiter, Clock: w.Time, Logger: slog.New(slog.DiscardHandler),
 	})
 	after := ask(t, api, user(), feedPath).changes(t).Meta.Next
 	a := ask(t, api, user(), feedPath+"?wait=20&after="+after)

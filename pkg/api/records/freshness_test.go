@@ -50,7 +50,7 @@ func TestWhatChangedAfterTheViewIsCheckedAgain(t *testing.T) {
 			cold, warm := w.serve(), w.serve()
 			ask(t, cold, key(siteA), "/api/products?search=nowhere").page(t)
 			known := ask(t, warm, key(siteA), tt.query)
-			w.advance(views.Freshness - time.Millisecond)
+			w.Pass(views.Freshness - time.Millisecond)
 			tt.change(w)
 
 			a := ask(t, cold, key(siteA), tt.query)
@@ -92,7 +92,7 @@ func TestAWriteIsReadAtOnceByItsIDAndSoonInLists(t *testing.T) {
 		t.Errorf("%s: got %d, want the record", a.asked, a.status)
 	}
 	w.index()
-	w.advance(views.Freshness)
+	w.Pass(views.Freshness)
 	ask(t, api, user(), "/api/products").expect(t, stored)
 }
 
@@ -117,7 +117,7 @@ func TestAnInvoiceBecomesOverdueWithoutAnyWrite(t *testing.T) {
 	w.settle()
 	api := w.serve()
 	at := func(now value.Time) (list, item answer) {
-		w.set(now.Std())
+		w.Set(now.Std())
 		return ask(t, api, user(), "/api/invoices?orderBy=createdAt&orderDirection=asc"), ask(t, api, user(), "/api/invoices/"+issued.ID.String())
 	}
 	const flag = `"isOverdue":true`

@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +24,6 @@ import (
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/index/views"
-	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
@@ -57,30 +54,31 @@ type revisionKey struct {
 }
 
 // change is one write that the indexer has to process.
-type change struct{ old, next *commerce.Stored }
+type change struct {
+	old, next *commerce.Stored
+	n         int // of the writes before it
+}
 
-// harness is a real table with an indexer, under a clock that the test moves.
-// It remembers what was stored and when it became visible in lists.
+// harness is a real table with an indexer of its stream, under a clock that the
+// test moves. It remembers what was stored and when it became visible in lists.
 type harness struct {
+	*servicetest.Service
 	t       testing.TB
-	table   *dynamo.Table
 	lists   *index.Lists
 	writer  *indexer.Indexer
-	waiting []change // written and not indexed
+	stream  []events.DynamoDBEventRecord // of every write
+	waiting []change                     // written and not indexed
+	writes  int
 	stored  map[recordKey]*commerce.Stored
 	visible map[revisionKey]value.Time
-
-	mu  sync.Mutex
-	now time.Time
 }
 
 func newHarness(t testing.TB, now time.Time) *harness {
 	t.Helper()
-	w := &harness{t: t, now: now, stored: map[recordKey]*commerce.Stored{}, visible: map[revisionKey]value.Time{}}
-	client, name := dynamotest.Client(t)
-	w.table = dynamo.New(client, name, w.clock)
-	w.lists = index.NewLists(w.table, dynamo.Shards)
-	w.writer = indexer.New(w.table, indexer.DecodeFor(w.lists, dynamo.Stream{}), noPark{t}, noStart{}, slog.New(slog.DiscardHandler))
+	w := &harness{Service: servicetest.New(t), t: t, stored: map[recordKey]*commerce.Stored{}, visible: map[revisionKey]value.Time{}}
+	w.Set(now)
+	w.lists = index.NewLists(w.Table, dynamo.Shards)
+	w.writer = indexer.New(w.Table, indexer.DecodeFor(w.lists, dynamo.Stream{}), noPark{t}, noStart{}, w.Leaks.Logger())
 	return w
 }
 
@@ -97,32 +95,18 @@ type noStart struct{}
 
 func (noStart) Send(context.Context, value.ID, string) error { return nil }
 
-func (w *harness) clock() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
-}
-
-func (w *harness) set(now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = now
-}
-
-func (w *harness) advance(d time.Duration) { w.set(w.clock().Add(d)) }
-
 // settle indexes what waits and lets the views' freshness pass.
 func (w *harness) settle() {
 	w.t.Helper()
 	w.index()
-	w.advance(views.Freshness)
+	w.Pass(views.Freshness)
 }
 
 // flush moves the tail of a list into segments, as happens within a
 // day.
 func (w *harness) flush(list *index.List) {
 	w.t.Helper()
-	if err := w.table.RequestJob(w.t.Context(), ours, list.Name, value.TimeOf(w.clock())); err != nil {
+	if err := w.Table.RequestJob(w.t.Context(), ours, list.Name, w.Now()); err != nil {
 		w.t.Fatal(err)
 	}
 	if _, err := w.compactor().Run(w.t.Context(), ours, list.Name); err != nil {
@@ -131,7 +115,7 @@ func (w *harness) flush(list *index.List) {
 }
 
 func (w *harness) compactor() *compactor.Compactor {
-	return compactor.New(w.table, w.lists.All(), w.clock, slog.New(slog.DiscardHandler))
+	return compactor.New(w.Table, w.lists.All(), w.Time, slog.New(slog.DiscardHandler))
 }
 
 // apply stores a change as ingestion does; it gives nil when there was
@@ -144,18 +128,19 @@ func (w *harness) apply(c commerce.Change) *commerce.Stored {
 	}
 	key := recordKey{c.OrganizationID, c.Kind, id}
 	old := w.stored[key]
-	next, err := commerce.Apply(old, c, value.TimeOf(w.clock()))
+	next, err := commerce.Apply(old, c, w.Now())
 	if err != nil {
 		w.t.Fatalf("apply %s %s: %v", c.Op, c.Record, err)
 	}
 	if next == nil {
 		return nil
 	}
-	if err := w.table.PutRecord(w.t.Context(), old, next); err != nil {
+	if err := w.Table.PutRecord(w.t.Context(), old, next); err != nil {
 		w.t.Fatalf("store %s: %v", c.Record, err)
 	}
 	w.stored[key] = next
-	w.waiting = append(w.waiting, change{old, next})
+	w.waiting = append(w.waiting, change{old, next, w.writes})
+	w.writes++
 	return next
 }
 
@@ -194,10 +179,11 @@ func (w *harness) index() {
 // reindex gives the indexer changes, also such that it had before.
 func (w *harness) reindex(changes []change) {
 	w.t.Helper()
+	w.stream = append(w.stream, w.StreamRecords(w.t, dynamo.StreamRecord)...)
 	var batch events.DynamoDBEvent
 	newest := map[revisionKey]change{}
-	for i, c := range changes {
-		batch.Records = append(batch.Records, streamRecord(strconv.Itoa(i+1), c))
+	for _, c := range changes {
+		batch.Records = append(batch.Records, w.stream[c.n])
 		key := revisionKey{recordKey: recordKey{c.next.OrganizationID, c.next.Kind, c.next.ID}}
 		if known, ok := newest[key]; !ok || known.next.Revision <= c.next.Revision {
 			newest[key] = c
@@ -214,60 +200,18 @@ func (w *harness) reindex(changes []change) {
 	}
 	for key, c := range newest {
 		key.revision = c.next.Revision
-		w.visible[key] = max(w.visible[key], value.TimeOf(w.clock()))
+		w.visible[key] = max(w.visible[key], w.Now())
 	}
-	w.advance(time.Millisecond) // no two entries of a tail are of one moment
-}
-
-// streamRecord is what the table's stream says of a change.
-func streamRecord(sequence string, c change) events.DynamoDBEventRecord {
-	next := image(c.next)
-	r := events.DynamoDBEventRecord{EventName: "INSERT", Change: events.DynamoDBStreamRecord{
-		Keys: map[string]events.DynamoDBAttributeValue{
-			"PK": next["PK"], "SK": next["SK"],
-		},
-		NewImage: next, SequenceNumber: sequence,
-	}}
-	if c.old != nil {
-		r.EventName, r.Change.OldImage = "MODIFY", image(c.old)
-	}
-	return r
-}
-
-// image is a stored record as the stream shows its item.
-func image(s *commerce.Stored) map[string]events.DynamoDBAttributeValue {
-	m := map[string]events.DynamoDBAttributeValue{
-		"PK": events.NewStringAttribute("ORG#" + s.OrganizationID.String() + "#" + strings.ToUpper(string(s.Kind)) + "#0"),
-		"SK": events.NewStringAttribute(s.ID.String()), "t": events.NewStringAttribute("rec"),
-		"k":   events.NewStringAttribute(string(s.Kind)),
-		"rev": events.NewNumberAttribute(strconv.FormatInt(int64(s.Revision), 10)),
-	}
-	if s.Version != nil {
-		m["ver"] = events.NewNumberAttribute(strconv.FormatInt(*s.Version, 10))
-	}
-	if at, deleted := s.ExpiresAt(); deleted {
-		m["del"] = events.NewBooleanAttribute(true)
-		m["expiresAtEpoch"] = events.NewNumberAttribute(strconv.FormatInt(at.Std().Unix(), 10))
-		return m
-	}
-	m["doc"] = events.NewStringAttribute(string(s.Doc))
-	if len(s.SiteIDs) > 0 {
-		sites := make([]events.DynamoDBAttributeValue, len(s.SiteIDs))
-		for i, id := range s.SiteIDs {
-			sites[i] = events.NewStringAttribute(id.String())
-		}
-		m["sites"] = events.NewListAttribute(sites)
-	}
-	return m
+	w.Pass(time.Millisecond) // no two entries of a tail are of one moment
 }
 
 // serve starts an instance of the read API, with views and caches that are
 // still empty.
 func (w *harness) serve() http.Handler {
-	views := views.NewCache(w.table, views.Config{Clock: w.clock})
-	return server(records.Operations(w.table, views, records.Config{
-		Clock: w.clock, Lists: w.lists,
-	}), w.clock)
+	views := views.NewCache(w.Table, views.Config{Clock: w.Time})
+	return server(records.Operations(w.Table, views, records.Config{
+		Clock: w.Time, Lists: w.lists,
+	}), w.Time)
 }
 
 type principalKey struct{}

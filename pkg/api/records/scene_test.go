@@ -60,12 +60,12 @@ func newScene(t testing.TB, seed uint64) *scene {
 	}
 	s.flush()
 	s.look(t)
-	s.advance(30 * time.Hour)
+	s.Pass(30 * time.Hour)
 	for range 6 {
 		s.round(t)
 	}
 	s.reindex(s.history[s.random.IntN(len(s.history)):])
-	s.set(present)
+	s.Set(present)
 	s.cold = s.serve()
 	s.remember(t)
 	return s
@@ -101,21 +101,21 @@ func (s *scene) round(t testing.TB) {
 				} else {
 					s.put(org, kind, id)
 				}
-				s.advance(time.Duration(s.random.IntN(3)) * time.Millisecond)
+				s.Pass(time.Duration(s.random.IntN(3)) * time.Millisecond)
 			}
 		}
 	}
-	s.advance(time.Duration(s.random.IntN(3000)) * time.Millisecond)
+	s.Pass(time.Duration(s.random.IntN(3000)) * time.Millisecond)
 	s.flush()
 	if s.random.IntN(2) == 0 {
 		from := s.random.IntN(len(s.history))
 		s.reindex(s.history[from:min(from+20, len(s.history))])
 	}
 	if s.random.IntN(2) == 0 {
-		s.advance(views.Freshness)
+		s.Pass(views.Freshness)
 		s.look(t)
 	}
-	s.advance(time.Duration(s.random.IntN(60)) * time.Minute)
+	s.Pass(time.Duration(s.random.IntN(60)) * time.Minute)
 }
 
 // put stores random content under an id, or raises the version of what is

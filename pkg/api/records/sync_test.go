@@ -98,7 +98,7 @@ func (w *harness) churn(random *rand.Rand, kinds []commerce.Kind, read func(ask 
 			w.remove(kind, id)
 			writes++
 		case 4:
-			w.advance([]time.Duration{time.Millisecond, time.Second, 2 * time.Minute, 11 * time.Minute}[random.IntN(4)])
+			w.Pass([]time.Duration{time.Millisecond, time.Second, 2 * time.Minute, 11 * time.Minute}[random.IntN(4)])
 		case 5, 6:
 			indexed = append(indexed, w.waiting...)
 			w.index()
@@ -116,7 +116,7 @@ func (w *harness) churn(random *rand.Rand, kinds []commerce.Kind, read func(ask 
 		default:
 			read(asking)
 		}
-		w.advance(time.Millisecond)
+		w.Pass(time.Millisecond)
 	}
 	w.settle()
 	read(asking)
@@ -150,7 +150,7 @@ func TestACopyByXSyncFromEqualsTheTable(t *testing.T) {
 // rebuild rebuilds a list of ours from the table.
 func (w *harness) rebuild(list *index.List) {
 	w.t.Helper()
-	if err := ops.Rebuild(w.t.Context(), w.table, w.compactor(), index.Key{Org: ours, List: list}, func(int, int) {}); err != nil {
+	if err := ops.Rebuild(w.t.Context(), w.Table, w.compactor(), index.Key{Org: ours, List: list}, func(int, int) {}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -231,7 +231,7 @@ func TestNoCacheReadsTheIndexNow(t *testing.T) {
 		if got := asked(row.header...); !slices.Equal(got, want) {
 			t.Errorf("%q: got %v entries of %v, want %v", row.header, got, targets, want)
 		}
-		w.advance(time.Second)
+		w.Pass(time.Second)
 	}
 }
 
