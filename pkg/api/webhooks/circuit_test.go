@@ -27,21 +27,6 @@ func (h *harness) trip(t *testing.T, item string) webhook.Routing {
 	return routing
 }
 
-// slowRefs are the messages that were sent to the worker in the slow lane.
-func (h *harness) slowRefs(t *testing.T) []webhook.DeliveryRef {
-	t.Helper()
-	var refs []webhook.DeliveryRef
-	for _, m := range h.Queues().Receive(t, servicetest.SlowQueue) {
-		ref, err := webhook.ParseDeliveryRef(m.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		refs = append(refs, ref)
-		h.Queues().Delete(t, servicetest.SlowQueue, m)
-	}
-	return refs
-}
-
 func TestARecoveryClosesAnOpenCircuit(t *testing.T) {
 	h := newHarness(t)
 	item := h.endpoint(t, minimal)
@@ -65,7 +50,7 @@ func TestARecoveryClosesAnOpenCircuit(t *testing.T) {
 	if got := h.stored(t, item).Routing(); !got.Equal(want) {
 		t.Errorf("circuit %+v, want %+v", got.Circuit, want.Circuit)
 	}
-	if diff := cmp.Diff([]webhook.DeliveryRef{held.Ref()}, h.slowRefs(t)); diff != "" {
+	if diff := cmp.Diff([]webhook.DeliveryRef{held.Ref()}, h.refs(t, servicetest.SlowQueue)); diff != "" {
 		t.Errorf("sent in the endpoint's lane (-want +got):\n%s", diff)
 	}
 }
@@ -101,7 +86,7 @@ func TestAnOwnersRepairHasTheCircuitProbedAtOnce(t *testing.T) {
 			if e := h.stored(t, item); !e.Routing().Equal(want) || e.HealthSince != since {
 				t.Errorf("%s then %s: circuit %+v, health since %s; want %+v, %s", test.before, test.body, e.Circuit, e.HealthSince, want.Circuit, since)
 			}
-			refs, probe := h.slowRefs(t), h.StoredDelivery(t, held.ID)
+			refs, probe := h.refs(t, servicetest.SlowQueue), h.StoredDelivery(t, held.ID)
 			if (len(refs) == 1 && refs[0] == held.Ref() && probe.Probe) != test.sent || (len(refs) > 0) != test.sent {
 				t.Errorf("sent %+v, delivery %+v; want a probe: %t", refs, probe, test.sent)
 			}
@@ -145,7 +130,7 @@ func TestAnOpenCircuitDoesNotRefuseATest(t *testing.T) {
 	item := h.endpoint(t, minimal)
 	open := h.trip(t, item)
 	test := h.must(t, http.StatusAccepted, "POST", item+"/test", "")
-	sent := h.slowRefs(t)
+	sent := h.refs(t, servicetest.SlowQueue)
 	if len(sent) != 1 || sent[0].DeliveryID.String() != test.text("id") {
 		t.Errorf("sent %+v in the endpoint's lane, want the test %s", sent, test.text("id"))
 	}
@@ -186,7 +171,7 @@ func TestARedeliveryProbesAnOpenCircuit(t *testing.T) {
 		if sent == nil {
 			t.Fatal("none was sent")
 		}
-		if diff := cmp.Diff([]webhook.DeliveryRef{sent.Ref()}, h.slowRefs(t)); diff != "" {
+		if diff := cmp.Diff([]webhook.DeliveryRef{sent.Ref()}, h.refs(t, servicetest.SlowQueue)); diff != "" {
 			t.Errorf("sent in the slow lane (-want +got):\n%s", diff)
 		}
 		d, err := h.Table.Delivery(t.Context(), h.Org, sent.ID)
@@ -238,7 +223,7 @@ func TestNothingIsSentForASuspendedApplication(t *testing.T) {
 			}
 		})
 	}
-	if refs := append(h.refs(t), h.slowRefs(t)...); len(refs) != 0 {
+	if refs := append(h.refs(t, servicetest.MainQueue), h.refs(t, servicetest.SlowQueue)...); len(refs) != 0 {
 		t.Errorf("sent %+v", refs)
 	}
 }

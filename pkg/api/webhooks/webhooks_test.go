@@ -324,17 +324,17 @@ func TestAPageOfTheHistoryIsFullUnlessItIsTheLast(t *testing.T) {
 	}
 }
 
-// refs are the messages that were sent to the worker.
-func (h *harness) refs(t *testing.T) []webhook.DeliveryRef {
+// refs are the messages that were sent to the worker by the queue.
+func (h *harness) refs(t *testing.T, queue string) []webhook.DeliveryRef {
 	t.Helper()
 	var refs []webhook.DeliveryRef
-	for _, m := range h.Queues().Receive(t, servicetest.MainQueue) {
+	for _, m := range h.Queues().Receive(t, queue) {
 		ref, err := webhook.ParseDeliveryRef(m.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		refs = append(refs, ref)
-		h.Queues().Delete(t, servicetest.MainQueue, m)
+		h.Queues().Delete(t, queue, m)
 	}
 	return refs
 }
@@ -363,7 +363,7 @@ func TestTestSendsAnExampleOnce(t *testing.T) {
 			if err != nil || !delivery.Test || delivery.DueAt == nil {
 				t.Errorf("delivery %+v, %v", delivery, err)
 			}
-			if refs := h.refs(t); len(refs) != 1 || refs[0] != delivery.Ref() {
+			if refs := h.refs(t, servicetest.MainQueue); len(refs) != 1 || refs[0] != delivery.Ref() {
 				t.Errorf("sent %+v, want %+v", refs, delivery.Ref())
 			}
 		})
@@ -382,7 +382,7 @@ func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
 	if _, err := h.Table.PutDelivery(t.Context(), delivery, delivered); err != nil {
 		t.Fatal(err)
 	}
-	h.refs(t)
+	h.refs(t, servicetest.MainQueue)
 	a := h.must(t, http.StatusAccepted, "POST", path, "")
 	if a.text("id") != delivery.ID.String() || a.text("eventId") != delivery.EventID.String() || a.text("status") != "PENDING" || a.field("attemptCount") != 1.0 || a.field("deliveredAt") != nil {
 		t.Errorf("redelivered: %s", a.body)
@@ -391,7 +391,7 @@ func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
 	if err != nil || again.ScheduleStart != 1 || again.DueAt == nil {
 		t.Errorf("delivery %+v, %v", again, err)
 	}
-	if refs := h.refs(t); len(refs) != 1 || refs[0] != delivery.Ref() {
+	if refs := h.refs(t, servicetest.MainQueue); len(refs) != 1 || refs[0] != delivery.Ref() {
 		t.Errorf("sent %+v", refs)
 	}
 	h.must(t, http.StatusConflict, "POST", path, "")
@@ -432,7 +432,7 @@ func TestRecoverySendsWhatWasHeld(t *testing.T) {
 	if got := h.must(t, http.StatusOK, "GET", location, ""); cmp.Diff(got.body, a.body) != "" {
 		t.Errorf("read again: %s, want %s", got.body, a.body)
 	}
-	if refs := h.refs(t); len(refs) != 1 || refs[0] != first.Ref() {
+	if refs := h.refs(t, servicetest.MainQueue); len(refs) != 1 || refs[0] != first.Ref() {
 		t.Errorf("sent %+v, want %+v", refs, first.Ref())
 	}
 	if a := h.must(t, http.StatusAccepted, "POST", item+"/recover", fmt.Sprintf(`{"since":%q}`, since)); a.field("requeuedCount") != 1.0 || a.text("until") != h.Now().String() {
