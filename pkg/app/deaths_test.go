@@ -10,11 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
-	"github.com/commerce-integration/service/pkg/queue"
-	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 var errDead = errors.New("the process is dead")
@@ -91,33 +88,6 @@ func (w *harness) invoke(handle func() error, cuts ...int) {
 			return
 		}
 	}
-}
-
-// mortalMailbox is the mailbox of processes that die.
-type mortalMailbox struct {
-	*mailbox
-	deaths *deaths
-}
-
-func (m mortalMailbox) Send(ctx context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
-	if !m.deaths.act() {
-		return errDead
-	}
-	return m.mailbox.Send(ctx, lane, now, deliveries...)
-}
-
-func (m mortalMailbox) Move(ctx context.Context, to webhook.Lane, moves ...queue.Move) error {
-	if !m.deaths.act() {
-		return errDead
-	}
-	return m.mailbox.Move(ctx, to, moves...)
-}
-
-func (m mortalMailbox) ChangeVisibility(ctx context.Context, lane webhook.Lane, changes ...queue.VisibilityChange) error {
-	if !m.deaths.act() {
-		return errDead
-	}
-	return m.mailbox.ChangeVisibility(ctx, lane, changes...)
 }
 
 // mortalTopic is the topic of processes that die.

@@ -81,8 +81,8 @@ func newHarness(t *testing.T, random ...float64) *harness {
 	}
 	w.Set(w.start)
 	w.grid = w.start.Truncate(time.Minute).Add(time.Minute)
-	w.mail = &mailbox{clock: w.Time}
 	w.deaths = &deaths{client: w.Client().Options().HTTPClient}
+	w.mail = &mailbox{clock: w.Time, deaths: w.deaths}
 	w.boot()
 	w.server = httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(w.server.Close)
@@ -93,14 +93,14 @@ func newHarness(t *testing.T, random ...float64) *harness {
 func (w *harness) boot() {
 	w.t.Helper()
 	table := dynamo.New(dynamodb.New(w.Client().Options(), func(o *dynamodb.Options) { o.HTTPClient = w.deaths }), w.Table.Name(), w.Time)
-	mail, logger := mortalMailbox{w.mail, w.deaths}, w.Leaks.Logger()
+	logger := w.Leaks.Logger()
 	for i := range w.workers {
-		w.workers[i] = worker.New(table, mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.Box,
+		w.workers[i] = worker.New(table, w.mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.Box,
 			worker.Config{Clock: w.Time, Random: w.nextRandom, Logger: logger})
 	}
-	w.dispatcher = dispatcher.New(table, mail, w, w.Time, logger)
+	w.dispatcher = dispatcher.New(table, w.mail, w, w.Time, logger)
 	w.dispatcher.Topic = w.topic
-	w.sweeper = sweeper.New(table, mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, sweeper.Config{Clock: w.Time, Logger: logger})
+	w.sweeper = sweeper.New(table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, sweeper.Config{Clock: w.Time, Logger: logger})
 }
 
 func (w *harness) nextRandom() float64 {

@@ -22,7 +22,8 @@ import (
 // they are deleted, and end in dead when they have come too often. As with
 // SQS, delays and hidings are whole seconds.
 type mailbox struct {
-	clock func() time.Time
+	clock  func() time.Time
+	deaths *deaths // of the processes that send
 
 	mu       sync.Mutex
 	messages []*letter // in the order in which they were sent
@@ -61,8 +62,11 @@ func (m *mailbox) post(lane webhook.Lane, ref webhook.DeliveryRef, delay time.Du
 	return nil
 }
 
-// SendTo is what the dispatcher and the sweeper send by.
+// Send is what the dispatcher and the sweeper send by.
 func (m *mailbox) Send(_ context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
+	if !m.deaths.act() {
+		return errDead
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range deliveries {
@@ -75,6 +79,9 @@ func (m *mailbox) Send(_ context.Context, lane webhook.Lane, now value.Time, del
 
 // Move is what the worker sends by.
 func (m *mailbox) Move(_ context.Context, to webhook.Lane, moves ...queue.Move) error {
+	if !m.deaths.act() {
+		return errDead
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, move := range moves {
@@ -91,8 +98,11 @@ func (m *mailbox) Lane(message *events.SQSMessage) webhook.Lane {
 	return webhook.Lane(message.EventSourceARN)
 }
 
-// Hide keeps messages from their readers for a while.
+// ChangeVisibility keeps messages from their readers for a while.
 func (m *mailbox) ChangeVisibility(_ context.Context, _ webhook.Lane, hidings ...queue.VisibilityChange) error {
+	if !m.deaths.act() {
+		return errDead
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, h := range hidings {

@@ -2,8 +2,8 @@ package app
 
 import (
 	"context"
-	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -24,11 +24,11 @@ import (
 
 // newRecorder makes the recorder of a function in Lambda; nil, for no metrics,
 // where the configuration names no namespace.
-func newRecorder(cfg Config, out io.Writer) *metric.Recorder {
+func newRecorder(cfg Config) *metric.Recorder {
 	if cfg.MetricsNamespace == "" {
 		return nil
 	}
-	return metric.New(out, metric.Config{
+	return metric.New(os.Stdout, metric.Config{
 		Namespace: cfg.MetricsNamespace, Function: lambdacontext.FunctionName, ByOrganization: cfg.MetricsByOrganization == "true",
 	})
 }

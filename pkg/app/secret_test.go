@@ -12,6 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/sealed"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -43,6 +44,26 @@ func boxOf(t *testing.T, manager *servicetest.SecretsManager) *sealed.Box {
 	return box
 }
 
+// workOnce has the worker handle one delivery, and reports whether it stays in the
+// queue.
+func workOnce(t *testing.T, s *servicetest.Service, work app.QueueFunc, e *webhook.Endpoint) (id value.ID, stays bool) {
+	t.Helper()
+	d := webhook.NewDelivery(s.Event(t, `{}`), e, "", s.Now())
+	if existing, err := s.Table.CreateDeliveries(t.Context(), []*webhook.Delivery{d}); err != nil {
+		t.Fatalf("CreateDeliveries: %+v, %v", existing, err)
+	}
+	if err := s.Queues().Deliveries().Send(t.Context(), webhook.LaneMain, s.Now(), d); err != nil {
+		t.Fatal(err)
+	}
+	messages := s.Queues().Await(t, servicetest.MainQueue)
+	answer, err := work(t.Context(), events.SQSEvent{Records: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Queues().Delete(t, servicetest.MainQueue, messages...)
+	return d.ID, len(answer.BatchItemFailures) > 0
+}
+
 // TestARotatedServiceKeyNeedsNoRestartAndLosesNoDelivery has a worker that
 // started before the rotation deliver what was sealed before and after it.
 func TestARotatedServiceKeyNeedsNoRestartAndLosesNoDelivery(t *testing.T) {
@@ -67,27 +88,11 @@ func TestARotatedServiceKeyNeedsNoRestartAndLosesNoDelivery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// deliver has the worker handle one delivery, and reports whether it stays
-	// in the queue.
 	deliver := func(e *webhook.Endpoint) (stays bool) {
 		t.Helper()
-		d := webhook.NewDelivery(s.Event(t, `{}`), e, "", s.Now())
-		if existing, err := s.Table.CreateDeliveries(t.Context(), []*webhook.Delivery{d}); err != nil {
-			t.Fatalf("CreateDeliveries: %+v, %v", existing, err)
-		}
-		if err := s.Queues().Deliveries().Send(t.Context(), webhook.LaneMain, s.Now(), d); err != nil {
-			t.Fatal(err)
-		}
-		messages := s.Queues().Await(t, servicetest.MainQueue)
-		answer, err := work(t.Context(), events.SQSEvent{Records: messages})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Queues().Delete(t, servicetest.MainQueue, messages...)
-		if stays = len(answer.BatchItemFailures) > 0; !stays {
-			if got := s.StoredDelivery(t, d.ID); got.Status != webhook.DeliveryDelivered {
-				t.Errorf("the delivery is %s, want it DELIVERED", got.Status)
-			}
+		id, stays := workOnce(t, s, work, e)
+		if got := s.StoredDelivery(t, id); !stays && got.Status != webhook.DeliveryDelivered {
+			t.Errorf("the delivery is %s, want it DELIVERED", got.Status)
 		}
 		return stays
 	}

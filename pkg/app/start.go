@@ -36,7 +36,7 @@ func Start[H any](newHandler NewHandler[H]) { run(newHandler, connect) }
 // else of AWS.
 func StartWithoutTable[H any](newHandler NewHandler[H]) {
 	run(newHandler, func(_ context.Context, cfg Config, logger *slog.Logger) (*Dependencies, error) {
-		return &Dependencies{Config: cfg, Logger: logger, Clock: clock, Metrics: newRecorder(cfg, os.Stdout)}, nil
+		return &Dependencies{Config: cfg, Logger: logger, Clock: clock, Metrics: newRecorder(cfg)}, nil
 	})
 }
 
@@ -84,7 +84,7 @@ func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencie
 		t.ResponseHeaderTimeout = responseTimeout
 	}).GetTransport())
 	deps := NewDependencies(cfg, aws, logger)
-	deps.Metrics = newRecorder(cfg, os.Stdout)
+	deps.Metrics = newRecorder(cfg)
 	if err := deps.Table.Ping(ctx); err != nil {
 		return nil, fmt.Errorf("reach the table: %w", err)
 	}

@@ -1,9 +1,8 @@
-package app
+package app_test
 
 import (
 	"bytes"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -12,8 +11,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/app/metric"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -23,33 +22,25 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// scene is functions with metrics, over a fixture.
-type scene struct {
+// measured is a fixture with the dependencies of functions that measure.
+type measured struct {
 	*servicetest.Service
-	*Dependencies
-	out bytes.Buffer
+	base *app.Dependencies
+	out  bytes.Buffer
 }
 
-func newScene(t *testing.T) *scene {
+func newMeasured(t *testing.T) *measured {
 	t.Helper()
-	w := &scene{Service: servicetest.New(t)}
-	cfg := Config{
-		JWTIssuer: "i", JWTAudience: "a", HS256Secret: strings.Repeat("s", 32), AllowPrivateTargets: true,
-		RecordsQueueURL: w.Queues().URL("RecordsQueue"), ImportsQueueURL: w.Queues().URL("ImportsQueue"), RecordsDLQURL: w.Queues().URL("RecordsDLQ"),
-		DeliveriesQueueURL: w.Queues().URL("DeliveriesQueue"), SlowDeliveriesQueueURL: w.Queues().URL("SlowDeliveriesQueue"),
-		IndexJobsQueueURL: w.Queues().URL("IndexJobsQueue"), ParkQueueURL: w.Queues().URL("ParkQueue"),
-	}
-	options := w.Queues().Client.Options()
-	config := aws.Config{Region: options.Region, Credentials: options.Credentials, HTTPClient: options.HTTPClient, BaseEndpoint: options.BaseEndpoint}
-	w.Dependencies = NewDependencies(cfg, config, slog.New(slog.DiscardHandler))
-	w.Dependencies.Table, w.Dependencies.Clock = w.Service.Table, w.Time
-	w.Metrics = metric.New(&w.out, metric.Config{Namespace: "n", Function: "f", ByOrganization: true})
+	w := &measured{Service: servicetest.New(t)}
+	w.base = dependenciesOf(w.Service)
+	w.base.Config.AllowPrivateTargets, w.base.Config.IndexJobsQueueURL, w.base.Config.ParkQueueURL = true, w.Queues().URL("IndexJobsQueue"), w.Queues().URL(servicetest.ParkQueue)
+	w.base.Metrics = metric.New(&w.out, metric.Config{Namespace: "n", Function: "f", ByOrganization: true})
 	return w
 }
 
 // taken are the function's metrics since the last call; of a measurement, how
 // often.
-func (w *scene) taken(t *testing.T, of string) map[string]float64 {
+func (w *measured) taken(t *testing.T, of string) map[string]float64 {
 	t.Helper()
 	found := map[string]float64{}
 	for line := range strings.Lines(w.out.String()) {
@@ -73,7 +64,7 @@ func (w *scene) taken(t *testing.T, of string) map[string]float64 {
 }
 
 // want compares some metrics of the function and of the organization.
-func (w *scene) want(t *testing.T, of string, want map[string]float64) {
+func (w *measured) want(t *testing.T, of string, want map[string]float64) {
 	t.Helper()
 	got := w.taken(t, of)
 	for name, n := range want {
@@ -84,8 +75,8 @@ func (w *scene) want(t *testing.T, of string, want map[string]float64) {
 }
 
 func TestIngestCountsRecordsAndMeasuresItsQueue(t *testing.T) {
-	w := newScene(t)
-	handle, err := Ingest(t.Context(), w.Dependencies)
+	w := newMeasured(t)
+	handle, err := app.Ingest(t.Context(), w.base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +99,8 @@ func TestIngestCountsRecordsAndMeasuresItsQueue(t *testing.T) {
 }
 
 func TestChangesAndRequestsAreMeasured(t *testing.T) {
-	w := newScene(t)
-	index, err := Indexer(t.Context(), w.Dependencies)
+	w := newMeasured(t)
+	index, err := app.Indexer(t.Context(), w.base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +113,7 @@ func TestChangesAndRequestsAreMeasured(t *testing.T) {
 		t.Errorf("want an age of 2,000 ms: %s", w.out.String())
 	}
 	w.out.Reset()
-	api, err := API(t.Context(), w.Dependencies)
+	api, err := app.API(t.Context(), w.base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,44 +135,25 @@ func TestChangesAndRequestsAreMeasured(t *testing.T) {
 }
 
 func TestTheWorkerCountsWhatItRecords(t *testing.T) {
-	w := newScene(t)
+	w := newMeasured(t)
 	status := http.StatusOK
 	receiver := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(status) }))
 	defer receiver.Close()
-	w.Config.ServiceKey = []byte(strings.Repeat("k", ServiceKeySize))
-	box, err := w.secrets(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Box = box
 	e, _ := w.NewEndpoint(t, webhook.CreateWebhookEndpointDto{URL: &receiver.URL, Events: &[]string{"order.created"}})
-	work, err := Worker(t.Context(), w.Dependencies)
+	work, err := app.Worker(t.Context(), w.base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, status = range []int{http.StatusOK, http.StatusInternalServerError} {
-		d := webhook.NewDelivery(w.Event(t, `{}`), e, "", w.Now())
-		if _, err := w.Service.Table.CreateDeliveries(t.Context(), []*webhook.Delivery{d}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Queues().Deliveries().Send(t.Context(), webhook.LaneMain, w.Now(), d); err != nil {
-			t.Fatal(err)
-		}
-		messages := w.Queues().Await(t, servicetest.MainQueue)
-		if _, err := work(t.Context(), events.SQSEvent{Records: messages}); err != nil {
-			t.Fatal(err)
-		}
-		if status == http.StatusOK {
-			w.Queues().Delete(t, servicetest.MainQueue, messages...)
-		}
+		workOnce(t, w.Service, work, e)
 	}
 	w.want(t, "f", map[string]float64{"Delivered": 1, "Retried": 1, "Failed": 0})
 	w.want(t, w.Org.String(), map[string]float64{"Delivered": 1, "Retried": 1})
 }
 
 func TestTheAuthorizerCountsRefusalsByCode(t *testing.T) {
-	w := newScene(t)
-	authorize, err := Authorizer(t.Context(), w.Dependencies)
+	w := newMeasured(t)
+	authorize, err := app.Authorizer(t.Context(), w.base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,19 +165,4 @@ func TestTheAuthorizerCountsRefusalsByCode(t *testing.T) {
 	}
 	w.want(t, "f", map[string]float64{"CredentialsRefused": 1})
 	w.want(t, "unauthenticated", map[string]float64{"CredentialsRefused": 1})
-}
-
-func TestAFunctionWithoutANamespaceMeasuresNothing(t *testing.T) {
-	if newRecorder(Config{}, &bytes.Buffer{}) != nil {
-		t.Error("there is a recorder")
-	}
-	w := newScene(t)
-	w.Metrics = nil
-	handle, err := Ingest(t.Context(), w.Dependencies)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := handle(t.Context(), events.SQSEvent{}); err != nil || w.out.Len() > 0 {
-		t.Errorf("%v: %s", err, w.out.String())
-	}
 }
