@@ -47,20 +47,20 @@ func TestTokenScopes(t *testing.T) {
 	app := s.create("Shop")
 	path := "/developers/applications/" + app.ID.String() + "/token-scopes"
 	const reading = `{"scopes":["categories:read","customers:read","invoices:read","orders:read","products:read"]}`
-	if got := s.want(200, "GET", path, ""); got.body != reading {
-		t.Errorf("of a new application: got %s, want %s", got.body, reading)
+	if got := s.want(200, "GET", path, ""); got.Body != reading {
+		t.Errorf("of a new application: got %s, want %s", got.Body, reading)
 	}
 	for body, want := range map[string]string{
 		`{"scopes":["webhooks:write","orders:read","orders:read"]}`: `{"scopes":["orders:read","webhooks:write"]}`,
 		`{"scopes":["webhooks:read"]}`:                              `{"scopes":["webhooks:read"]}`,
 	} {
 		set := s.want(200, "PUT", path, body)
-		if read := s.want(200, "GET", path, ""); set.body != want || read.body != want {
-			t.Errorf("set to %s: got %s and read %s, want %s", body, set.body, read.body, want)
+		if read := s.want(200, "GET", path, ""); set.Body != want || read.Body != want {
+			t.Errorf("set to %s: got %s and read %s, want %s", body, set.Body, read.Body, want)
 		}
 	}
-	if shown := s.want(200, "GET", strings.TrimSuffix(path, "/token-scopes"), ""); strings.Contains(shown.body, "webhooks:read") {
-		t.Errorf("the application's shape has grown: %s", shown.body)
+	if shown := s.want(200, "GET", strings.TrimSuffix(path, "/token-scopes"), ""); strings.Contains(shown.Body, "webhooks:read") {
+		t.Errorf("the application's shape has grown: %s", shown.Body)
 	}
 }
 
@@ -116,23 +116,23 @@ func TestNobodyGivesMoreThanHeHas(t *testing.T) {
 				for _, d := range decode[api.Problem](t, got).Details {
 					lacked = append(lacked, d.Field)
 				}
-				if got.status != 403 || strings.Join(lacked, " ") != tc.lacked || !strings.Contains(got.body, `"code":"insufficient_scope"`) {
-					t.Errorf("got %d %s, want 403 for %s", got.status, got.body, tc.lacked)
+				if got.Status != 403 || strings.Join(lacked, " ") != tc.lacked || !strings.Contains(got.Body, `"code":"insufficient_scope"`) {
+					t.Errorf("got %d %s, want 403 for %s", got.Status, got.Body, tc.lacked)
 				}
 				return
 			}
 			s.as = owner
 			read := got
 			switch {
-			case got.status >= 300:
-				t.Fatalf("got %d %s, want success", got.status, got.body)
+			case got.Status >= 300:
+				t.Fatalf("got %d %s, want success", got.Status, got.Body)
 			case tc.path == "":
 				read = s.want(200, "GET", apps+"/"+decode[account.Application](t, got).ID.String()+"/token-scopes", "")
 			case tc.path != "/api-keys":
 				read = s.want(200, "GET", path+"/token-scopes", "")
 			}
-			if want := `"scopes":["` + strings.ReplaceAll(tc.given, " ", `","`) + `"]`; !strings.Contains(read.body, want) {
-				t.Errorf("got %s, want %s in it", read.body, want)
+			if want := `"scopes":["` + strings.ReplaceAll(tc.given, " ", `","`) + `"]`; !strings.Contains(read.Body, want) {
+				t.Errorf("got %s, want %s in it", read.Body, want)
 			}
 		})
 	}
@@ -149,11 +149,11 @@ func TestANarrowedTokenGetsNoKeptSecret(t *testing.T) {
 			body = ""
 		}
 		s.as = owner
-		first := s.want(s.do("POST", path, body, header, path).status, "POST", path, body, header, path)
+		first := s.want(s.do("POST", path, body, header, path).Status, "POST", path, body, header, path)
 		s.narrowed(owner, "developers:write")
 		s.want(422, "POST", path, body, header, path)
 		s.as = owner
-		s.want(first.status, "POST", path, body, header, path)
+		s.want(first.Status, "POST", path, body, header, path)
 	}
 }
 
@@ -164,15 +164,15 @@ func TestChangesOfAClientTakeAPrecondition(t *testing.T) {
 		{"PUT", path + "/token-scopes", path + "/token-scopes", `{"scopes":["orders:read"]}`},
 		{"POST", path, path + "/rotate-secret", ""},
 	} {
-		stale := s.want(200, "GET", tc.read, "").header.Get("ETag")
+		stale := s.want(200, "GET", tc.read, "").Header.Get("ETag")
 		changed := s.want(200, tc.method, tc.change, tc.body, "If-Match", stale)
 		now := s.want(200, "GET", tc.read, "")
-		if tag := now.header.Get("ETag"); tag == stale || changed.header.Get("ETag") != tag {
-			t.Errorf("%s: ETag %q before, %q of the answer, %q after; want a new one in both", tc.change, stale, changed.header.Get("ETag"), tag)
+		if tag := now.Header.Get("ETag"); tag == stale || changed.Header.Get("ETag") != tag {
+			t.Errorf("%s: ETag %q before, %q of the answer, %q after; want a new one in both", tc.change, stale, changed.Header.Get("ETag"), tag)
 		}
 		s.want(412, tc.method, tc.change, tc.body, "If-Match", stale)
-		if again := s.want(200, "GET", tc.read, ""); again.body != now.body {
-			t.Errorf("%s: a refused change made %s of %s", tc.change, again.body, now.body)
+		if again := s.want(200, "GET", tc.read, ""); again.Body != now.Body {
+			t.Errorf("%s: a refused change made %s of %s", tc.change, again.Body, now.Body)
 		}
 		s.want(200, tc.method, tc.change, tc.body, "If-Match", "*")
 	}

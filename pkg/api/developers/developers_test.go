@@ -2,7 +2,6 @@ package developers_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,35 +53,21 @@ func person(org value.ID, role auth.Role) auth.Principal {
 	return auth.Principal{Kind: auth.KindUser, OrganizationID: org, UserID: value.NewID(), Scopes: role.Scopes(), RateLimit: 600}
 }
 
-// reply is an answer.
-type reply struct {
-	status int
-	header http.Header
-	body   string
-}
+type reply = servicetest.Answer
 
 // do makes a request, each at a time of its own.
 func (s *service) do(method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	s.Pass(time.Millisecond)
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Add(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	s.Leaks.Handler(s.server).ServeHTTP(w, r)
-	return reply{w.Code, w.Header(), w.Body.String()}
+	return s.AskJSON(s.server, method, path, body, headers...)
 }
 
 // want fails unless the answer has the status, and returns it.
 func (s *service) want(status int, method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	got := s.do(method, path, body, headers...)
-	if got.status != status {
-		s.t.Fatalf("%s %s %s: got %d %s, want %d", method, path, body, got.status, got.body, status)
+	if got.Status != status {
+		s.t.Fatalf("%s %s %s: got %d %s, want %d", method, path, body, got.Status, got.Body, status)
 	}
 	return got
 }
@@ -90,8 +75,8 @@ func (s *service) want(status int, method, path, body string, headers ...string)
 func decode[T any](t *testing.T, r reply) T {
 	t.Helper()
 	var v T
-	if err := json.Unmarshal([]byte(r.body), &v, json.RejectUnknownMembers(true)); err != nil {
-		t.Fatalf("%s: %v", r.body, err)
+	if err := json.Unmarshal([]byte(r.Body), &v, json.RejectUnknownMembers(true)); err != nil {
+		t.Fatalf("%s: %v", r.Body, err)
 	}
 	return v
 }
@@ -111,7 +96,7 @@ func TestTheLifeOfAnApplication(t *testing.T) {
 	created := s.want(201, "POST", "/developers/applications", `{"name":" Shop ","website":"https://example.com"}`)
 	app := decode[account.Application](t, created)
 	path := "/developers/applications/" + app.ID.String()
-	if got, want := created.header.Get("Location"), base+path; got != want {
+	if got, want := created.Header.Get("Location"), base+path; got != want {
 		t.Errorf("Location: got %s, want %s", got, want)
 	}
 	if app.UserID != s.as.UserID || app.OrganizationID != s.as.OrganizationID || app.Name != "Shop" || len(app.ClientSecret) != 43 {
@@ -122,31 +107,31 @@ func TestTheLifeOfAnApplication(t *testing.T) {
 	if diff := cmp.Diff(app.Masked(), decode[account.Application](t, read)); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
-	if created.header.Get("ETag") != read.header.Get("ETag") || read.header.Get("ETag") == "" {
-		t.Errorf("ETag: got %q when created and %q when read, want the same", created.header.Get("ETag"), read.header.Get("ETag"))
+	if created.Header.Get("ETag") != read.Header.Get("ETag") || read.Header.Get("ETag") == "" {
+		t.Errorf("ETag: got %q when created and %q when read, want the same", created.Header.Get("ETag"), read.Header.Get("ETag"))
 	}
-	s.want(304, "GET", path, "", "If-None-Match", created.header.Get("ETag"))
+	s.want(304, "GET", path, "", "If-None-Match", created.Header.Get("ETag"))
 
 	unchanged := s.want(200, "PATCH", path, `{}`)
-	if unchanged.body != read.body {
-		t.Errorf("an empty change: got %s, want %s", unchanged.body, read.body)
+	if unchanged.Body != read.Body {
+		t.Errorf("an empty change: got %s, want %s", unchanged.Body, read.Body)
 	}
-	changed := s.want(200, "PATCH", path, `{"description":"d","website":null}`, "If-Match", `"other", `+read.header.Get("ETag"))
+	changed := s.want(200, "PATCH", path, `{"description":"d","website":null}`, "If-Match", `"other", `+read.Header.Get("ETag"))
 	got := decode[account.Application](t, changed)
 	if got.Description == nil || *got.Description != "d" || got.Website != nil || got.UpdatedAt <= app.UpdatedAt || got.CreatedAt != app.CreatedAt {
-		t.Errorf("changed: got %s", changed.body)
+		t.Errorf("changed: got %s", changed.Body)
 	}
-	if again := s.want(200, "GET", path, ""); again.body != changed.body || again.header.Get("ETag") != changed.header.Get("ETag") {
-		t.Errorf("read after the change: got %s %s, want %s %s", again.header.Get("ETag"), again.body, changed.header.Get("ETag"), changed.body)
+	if again := s.want(200, "GET", path, ""); again.Body != changed.Body || again.Header.Get("ETag") != changed.Header.Get("ETag") {
+		t.Errorf("read after the change: got %s %s, want %s %s", again.Header.Get("ETag"), again.Body, changed.Header.Get("ETag"), changed.Body)
 	}
 
-	stale := read.header.Get("ETag")
+	stale := read.Header.Get("ETag")
 	s.want(412, "PATCH", path, `{"name":"x"}`, "If-Match", stale)
-	s.want(412, "PATCH", path, `{}`, "If-Match", "W/"+changed.header.Get("ETag"))
+	s.want(412, "PATCH", path, `{}`, "If-Match", "W/"+changed.Header.Get("ETag"))
 	s.want(412, "DELETE", path, "", "If-Match", stale)
 	s.want(200, "PATCH", path, `{}`, "If-Match", "*")
-	if gone := s.want(204, "DELETE", path, "", "If-Match", changed.header.Get("ETag")); gone.body != "" {
-		t.Errorf("deleted: got a body %q", gone.body)
+	if gone := s.want(204, "DELETE", path, "", "If-Match", changed.Header.Get("ETag")); gone.Body != "" {
+		t.Errorf("deleted: got a body %q", gone.Body)
 	}
 	for _, method := range []string{"GET", "DELETE"} {
 		s.want(404, method, path, "")
@@ -160,11 +145,11 @@ func TestTheLifeOfAKey(t *testing.T) {
 	path := "/developers/applications/" + app.ID.String() + "/api-keys"
 	created := s.want(201, "POST", path, `{"name":"till","scopes":["orders:read"]}`)
 	key := decode[account.CreatedKey](t, created)
-	if got, want := created.header.Get("Location"), base+path+"/"+key.ID.String(); got != want {
+	if got, want := created.Header.Get("Location"), base+path+"/"+key.ID.String(); got != want {
 		t.Errorf("Location: got %s, want %s", got, want)
 	}
 	if _, err := account.ParseKeyText(key.Key); err != nil || key.CreatedBy != s.as.UserID || key.ApplicationID != app.ID {
-		t.Errorf("created: got %s, %v", created.body, err)
+		t.Errorf("created: got %s, %v", created.Body, err)
 	}
 	list := s.want(200, "GET", path, "")
 	page := decode[api.Page[account.APIKey]](t, list)
@@ -174,10 +159,10 @@ func TestTheLifeOfAKey(t *testing.T) {
 	revoke := path + "/" + key.ID.String() + "/revoke"
 	first := s.want(200, "POST", revoke, "")
 	if got := decode[account.APIKey](t, first); got.Status != account.KeyRevoked || got.RevokedAt == nil {
-		t.Errorf("revoked: got %s", first.body)
+		t.Errorf("revoked: got %s", first.Body)
 	}
-	if second := s.want(200, "POST", revoke, ""); second.body != first.body {
-		t.Errorf("revoked twice: got %s, want %s", second.body, first.body)
+	if second := s.want(200, "POST", revoke, ""); second.Body != first.Body {
+		t.Errorf("revoked twice: got %s, want %s", second.Body, first.Body)
 	}
 	s.want(404, "POST", path+"/"+value.NewID().String()+"/revoke", "")
 	s.want(404, "POST", strings.Replace(revoke, app.ID.String(), s.create("Other").ID.String(), 1), "")
@@ -185,8 +170,8 @@ func TestTheLifeOfAKey(t *testing.T) {
 		t.Errorf("credential: got %+v, %v, want it revoked", c, err)
 	}
 	for _, r := range []reply{list, first, s.want(200, "GET", path, ""), s.want(200, "GET", "/developers/applications", "")} {
-		if strings.Contains(r.body, key.Key) || strings.Contains(r.body, app.ClientSecret) {
-			t.Errorf("an answer shows a secret: %s", r.body)
+		if strings.Contains(r.Body, key.Key) || strings.Contains(r.Body, app.ClientSecret) {
+			t.Errorf("an answer shows a secret: %s", r.Body)
 		}
 	}
 }
@@ -198,14 +183,14 @@ func TestLimitsAreAConflict(t *testing.T) {
 	for range account.MaxActiveKeys {
 		s.want(201, "POST", path, `{"name":"x"}`)
 	}
-	if got := s.want(409, "POST", path, `{"name":"x"}`); !strings.Contains(got.body, `"code":"limit_reached"`) {
-		t.Errorf("a key too many: got %s", got.body)
+	if got := s.want(409, "POST", path, `{"name":"x"}`); !strings.Contains(got.Body, `"code":"limit_reached"`) {
+		t.Errorf("a key too many: got %s", got.Body)
 	}
 	for range account.MaxApplications - 1 {
 		s.create("x")
 	}
-	if got := s.want(409, "POST", "/developers/applications", `{"name":"x"}`); !strings.Contains(got.body, `"code":"limit_reached"`) {
-		t.Errorf("an application too many: got %s", got.body)
+	if got := s.want(409, "POST", "/developers/applications", `{"name":"x"}`); !strings.Contains(got.Body, `"code":"limit_reached"`) {
+		t.Errorf("an application too many: got %s", got.Body)
 	}
 }
 
@@ -280,7 +265,7 @@ func TestForeign(t *testing.T) {
 	key := s.createKey(app.ID, `{"name":"till"}`)
 	owner := s.as
 	path := "/developers/applications/" + app.ID.String()
-	before := []string{s.want(200, "GET", path, "").body, s.want(200, "GET", path+"/api-keys", "").body}
+	before := []string{s.want(200, "GET", path, "").Body, s.want(200, "GET", path+"/api-keys", "").Body}
 
 	s.as = person(value.NewID(), auth.Owner)
 	own := s.create("Their own") // so that a key of another application is tried too
@@ -290,8 +275,8 @@ func TestForeign(t *testing.T) {
 		want := s.want(404, missing.method, missing.path, missing.body)
 		for _, headers := range [][]string{nil, {"If-Match", `"x"`}, {"If-None-Match", "*"}} {
 			got := s.do(r.method, r.path, r.body, headers...)
-			if got.status != want.status || got.body != want.body || cmp.Diff(want.header, got.header) != "" {
-				t.Errorf("%s %s %v: got %d %s, want %d %s", r.method, r.path, headers, got.status, got.body, want.status, want.body)
+			if got.Status != want.Status || got.Body != want.Body || cmp.Diff(want.Header, got.Header) != "" {
+				t.Errorf("%s %s %v: got %d %s, want %d %s", r.method, r.path, headers, got.Status, got.Body, want.Status, want.Body)
 			}
 		}
 	}
@@ -302,7 +287,7 @@ func TestForeign(t *testing.T) {
 	}
 
 	s.as = owner
-	after := []string{s.want(200, "GET", path, "").body, s.want(200, "GET", path+"/api-keys", "").body}
+	after := []string{s.want(200, "GET", path, "").Body, s.want(200, "GET", path+"/api-keys", "").Body}
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("the application and its keys (-before +after):\n%s", diff)
 	}
@@ -386,7 +371,7 @@ func TestTheListOfKeys(t *testing.T) {
 		}
 	}
 	empty := s.want(200, "GET", "/developers/applications/"+s.create("Empty").ID.String()+"/api-keys", "")
-	if want := `{"data":[],"meta":{"page":1,"limit":20,"total":0,"totalPages":0}}`; empty.body != want {
-		t.Errorf("no keys: got %s, want %s", empty.body, want)
+	if want := `{"data":[],"meta":{"page":1,"limit":20,"total":0,"totalPages":0}}`; empty.Body != want {
+		t.Errorf("no keys: got %s, want %s", empty.Body, want)
 	}
 }

@@ -38,19 +38,19 @@ func (s *service) applications() int {
 // same fails unless the answer is a replay of the first.
 func (s *service) same(first, again reply) {
 	s.t.Helper()
-	if caching := []string{first.header.Get("Cache-Control"), again.header.Get("Cache-Control")}; caching[0] != "no-store" || caching[1] != "no-store" {
+	if caching := []string{first.Header.Get("Cache-Control"), again.Header.Get("Cache-Control")}; caching[0] != "no-store" || caching[1] != "no-store" {
 		s.t.Errorf("Cache-Control: got %q, want no-store: the answers may show a secret", caching)
 	}
-	if again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
+	if again.Header.Get("Idempotency-Replayed") != "true" || first.Header.Get("Idempotency-Replayed") != "" {
 		s.t.Errorf("Idempotency-Replayed: got %q and then %q, want it on the second only",
-			first.header.Get("Idempotency-Replayed"), again.header.Get("Idempotency-Replayed"))
+			first.Header.Get("Idempotency-Replayed"), again.Header.Get("Idempotency-Replayed"))
 	}
-	if again.status != first.status || again.body != first.body {
-		s.t.Errorf("got %d %s, want %d %s", again.status, again.body, first.status, first.body)
+	if again.Status != first.Status || again.Body != first.Body {
+		s.t.Errorf("got %d %s, want %d %s", again.Status, again.Body, first.Status, first.Body)
 	}
 	for _, name := range []string{"Location", "ETag", "Content-Type"} {
-		if again.header.Get(name) != first.header.Get(name) {
-			s.t.Errorf("%s: got %q, want %q", name, again.header.Get(name), first.header.Get(name))
+		if again.Header.Get(name) != first.Header.Get(name) {
+			s.t.Errorf("%s: got %q, want %q", name, again.Header.Get(name), first.Header.Get(name))
 		}
 	}
 }
@@ -92,21 +92,21 @@ func TestParallelCreationsWithOneKeyMakeOneApplication(t *testing.T) {
 	created, body := 0, ""
 	for _, r := range replies {
 		switch {
-		case r.status == http.StatusConflict:
-			if r.header.Get("Retry-After") != "1" || !strings.Contains(r.body, `"code":"conflict"`) {
-				t.Errorf("a concurrent duplicate: got Retry-After %q, %s", r.header.Get("Retry-After"), r.body)
+		case r.Status == http.StatusConflict:
+			if r.Header.Get("Retry-After") != "1" || !strings.Contains(r.Body, `"code":"conflict"`) {
+				t.Errorf("a concurrent duplicate: got Retry-After %q, %s", r.Header.Get("Retry-After"), r.Body)
 			}
 			continue
-		case r.status != http.StatusCreated:
-			t.Errorf("got %d %s", r.status, r.body)
-		case r.header.Get("Idempotency-Replayed") == "":
+		case r.Status != http.StatusCreated:
+			t.Errorf("got %d %s", r.Status, r.Body)
+		case r.Header.Get("Idempotency-Replayed") == "":
 			created++
 		}
 		if body == "" {
-			body = r.body
+			body = r.Body
 		}
-		if r.body != body {
-			t.Errorf("got %s and %s", r.body, body)
+		if r.Body != body {
+			t.Errorf("got %s and %s", r.Body, body)
 		}
 	}
 	if got := s.applications(); created != 1 || got != 1 {
@@ -117,12 +117,12 @@ func TestParallelCreationsWithOneKeyMakeOneApplication(t *testing.T) {
 func TestParallelChangesOfOneStateLetOneThrough(t *testing.T) {
 	s := newService(t)
 	path := apps + "/" + s.create("Shop").ID.String()
-	tag := s.want(200, "GET", path, "").header.Get("ETag")
+	tag := s.want(200, "GET", path, "").Header.Get("ETag")
 	statuses := make(chan int, 50)
 	var wg sync.WaitGroup
 	for i := range cap(statuses) {
 		wg.Go(func() {
-			statuses <- s.do("PATCH", path, fmt.Sprintf(`{"name":"Shop %d"}`, i), "If-Match", tag).status
+			statuses <- s.do("PATCH", path, fmt.Sprintf(`{"name":"Shop %d"}`, i), "If-Match", tag).Status
 		})
 	}
 	wg.Wait()
@@ -147,8 +147,8 @@ func TestAnotherRequestUnderTheSameKeyIsRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s.t = t
-			if r := s.want(422, "POST", test.path, test.body, header, "k"); !strings.Contains(r.body, `"code":"idempotency_key_reused"`) {
-				t.Errorf("got %s", r.body)
+			if r := s.want(422, "POST", test.path, test.body, header, "k"); !strings.Contains(r.Body, `"code":"idempotency_key_reused"`) {
+				t.Errorf("got %s", r.Body)
 			}
 		})
 	}
@@ -192,8 +192,8 @@ func TestAnIdempotencyKeyIs1To128VisibleCharacters(t *testing.T) {
 			}
 			r := s.want(test.status, "POST", apps, shop, headers...)
 			want := fmt.Sprintf(`"details":[{"field":"Idempotency-Key","in":"header","code":"%s"`, test.code)
-			if test.status == 400 && !strings.Contains(r.body, want) {
-				t.Errorf("got %s, want %s", r.body, want)
+			if test.status == 400 && !strings.Contains(r.Body, want) {
+				t.Errorf("got %s, want %s", r.Body, want)
 			}
 		})
 	}
@@ -219,8 +219,8 @@ func TestAKeyIsItsPrincipalsOwn(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s.t, s.as = t, test.as
-			if r := s.want(201, "POST", apps, shop, header, "k"); r.header.Get("Idempotency-Replayed") != "" || r.body == first.body {
-				t.Errorf("got %s", r.body)
+			if r := s.want(201, "POST", apps, shop, header, "k"); r.Header.Get("Idempotency-Replayed") != "" || r.Body == first.Body {
+				t.Errorf("got %s", r.Body)
 			}
 		})
 	}
@@ -239,8 +239,8 @@ func TestAnswersAreKeptFor24Hours(t *testing.T) {
 	s.Pass(24*time.Hour - 100*time.Millisecond)
 	s.same(first, s.do("POST", apps, shop, header, "k"))
 	s.Pass(2 * time.Second)
-	if r := s.want(201, "POST", apps, shop, header, "k"); r.header.Get("Idempotency-Replayed") != "" || r.body == first.body {
-		t.Errorf("after 24 hours: got %s again", r.body)
+	if r := s.want(201, "POST", apps, shop, header, "k"); r.Header.Get("Idempotency-Replayed") != "" || r.Body == first.Body {
+		t.Errorf("after 24 hours: got %s again", r.Body)
 	}
 }
 
@@ -300,8 +300,8 @@ func TestACreationWhoseAnswerWasLostIsFoundAgain(t *testing.T) {
 	s.want(503, "POST", apps, shop, header, "k")
 	s.serve(s.Table)
 	r := s.want(201, "POST", apps, shop, header, "k")
-	if got := s.applications(); got != 1 || r.header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("the organization has %d applications, want 1: %s", got, r.body)
+	if got := s.applications(); got != 1 || r.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("the organization has %d applications, want 1: %s", got, r.Body)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestARotationWhoseAnswerWasLostIsFoundAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := s.Now(); !client.Secrets.Accept(app.ClientSecret, now) || !client.Secrets.Accept(decode[account.Application](t, r).ClientSecret, now) {
-		t.Errorf("Idempotency-Replayed %q: want the secret before the rotation and that of the answer to work", r.header.Get("Idempotency-Replayed"))
+		t.Errorf("Idempotency-Replayed %q: want the secret before the rotation and that of the answer to work", r.Header.Get("Idempotency-Replayed"))
 	}
 }
 

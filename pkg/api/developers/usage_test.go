@@ -54,16 +54,16 @@ func TestTheUsageOfAnApplication(t *testing.T) {
 	} {
 		t.Run(test.query, func(t *testing.T) {
 			s.t = t
-			if r := s.want(400, "GET", path+test.query, ""); !strings.Contains(r.body, test.want) {
-				t.Errorf("got %s, want %s", r.body, test.want)
+			if r := s.want(400, "GET", path+test.query, ""); !strings.Contains(r.Body, test.want) {
+				t.Errorf("got %s, want %s", r.Body, test.want)
 			}
 		})
 	}
 	t.Run("another organization's", func(t *testing.T) {
 		s.t, s.as = t, person(value.NewID(), auth.Owner)
 		absent := s.want(404, "GET", apps+"/"+value.NewID().String()+"/usage", "")
-		if foreign := s.want(404, "GET", path, ""); foreign.body != absent.body {
-			t.Errorf("got %s, want %s", foreign.body, absent.body)
+		if foreign := s.want(404, "GET", path, ""); foreign.Body != absent.Body {
+			t.Errorf("got %s, want %s", foreign.Body, absent.Body)
 		}
 	})
 	t.Run("without the scope", func(t *testing.T) {

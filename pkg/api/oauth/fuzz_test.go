@@ -46,22 +46,22 @@ func FuzzToken(f *testing.F) {
 		}
 		sent := good.Replace(body)
 		got := h.do("POST", "/oauth/token", sent, headers...)
-		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Content-Type") != "application/json" {
-			t.Fatalf("%q %q: got the headers %v", sent, headers, got.header)
+		if got.Header.Get("Cache-Control") != "no-store" || got.Header.Get("Content-Type") != "application/json" {
+			t.Fatalf("%q %q: got the headers %v", sent, headers, got.Header)
 		}
 		known := json.RejectUnknownMembers(true)
 		var token oauth.Token
 		var refusal oauth.TokenError
 		switch {
-		case got.status == 200:
-			if err := json.Unmarshal([]byte(got.body), &token, known); err != nil || token.AccessToken == "" || token.Scope == "" {
-				t.Fatalf("%q %q: got %s, %v", sent, headers, got.body, err)
+		case got.Status == 200:
+			if err := json.Unmarshal([]byte(got.Body), &token, known); err != nil || token.AccessToken == "" || token.Scope == "" {
+				t.Fatalf("%q %q: got %s, %v", sent, headers, got.Body, err)
 			}
 			checkSecretSent(t, h, sent, headers)
-		case got.status >= 500 || json.Unmarshal([]byte(got.body), &refusal, known) != nil:
-			t.Fatalf("%q %q: got %d %s", sent, headers, got.status, got.body)
-		case !errorText(refusal.Error) || !errorText(refusal.Description) || strings.Contains(got.body, h.client.ClientSecret):
-			t.Fatalf("%q %q: got the error %s", sent, headers, got.body)
+		case got.Status >= 500 || json.Unmarshal([]byte(got.Body), &refusal, known) != nil:
+			t.Fatalf("%q %q: got %d %s", sent, headers, got.Status, got.Body)
+		case !errorText(refusal.Error) || !errorText(refusal.Description) || strings.Contains(got.Body, h.client.ClientSecret):
+			t.Fatalf("%q %q: got the error %s", sent, headers, got.Body)
 		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -71,20 +70,10 @@ func (h *harness) newClient(t testing.TB, rateLimit int) account.Application {
 	return app
 }
 
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
+type answer = servicetest.Answer
 
 func (h *harness) do(method, path, body string, headers ...string) answer {
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Add(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.Leaks.Handler(h.server).ServeHTTP(w, r)
-	return answer{w.Code, w.Header(), w.Body.String()}
+	return h.Ask(h.server, method, path, body, headers...)
 }
 
 // ask asks for a token with the pairs as the form.
@@ -124,13 +113,13 @@ func TestAClientGetsAToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var token oauth.Token
-			if tc.got.status != 200 || json.Unmarshal([]byte(tc.got.body), &token, json.RejectUnknownMembers(true)) != nil {
-				t.Fatalf("got %d %s", tc.got.status, tc.got.body)
+			if tc.got.Status != 200 || json.Unmarshal([]byte(tc.got.Body), &token, json.RejectUnknownMembers(true)) != nil {
+				t.Fatalf("got %d %s", tc.got.Status, tc.got.Body)
 			}
 			if token.TokenType != "Bearer" || token.ExpiresIn != 3600 || token.Scope != tc.scope {
-				t.Errorf("got %s, want Bearer, 3600 and %q", tc.got.body, tc.scope)
+				t.Errorf("got %s, want Bearer, 3600 and %q", tc.got.Body, tc.scope)
 			}
-			if h := tc.got.header; h.Get("Cache-Control") != "no-store" || h.Get("Pragma") != "no-cache" || h.Get("X-RateLimit-Limit") != "600" || h.Get("Content-Type") != "application/json" {
+			if h := tc.got.Header; h.Get("Cache-Control") != "no-store" || h.Get("Pragma") != "no-cache" || h.Get("X-RateLimit-Limit") != "600" || h.Get("Content-Type") != "application/json" {
 				t.Errorf("headers: got %v", h)
 			}
 			p, denial, err := auth.NewAuthorizer(nil, h.Table, auth.AuthorizerConfig{Clock: h.Time}).
@@ -188,26 +177,26 @@ func TestEveryErrorHasTheShapeOfRFC6749(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var shape oauth.TokenError
-			if err := json.Unmarshal([]byte(tc.got.body), &shape, json.RejectUnknownMembers(true)); err != nil {
-				t.Fatalf("%s: %v", tc.got.body, err)
+			if err := json.Unmarshal([]byte(tc.got.Body), &shape, json.RejectUnknownMembers(true)); err != nil {
+				t.Fatalf("%s: %v", tc.got.Body, err)
 			}
-			if tc.got.status != tc.status || shape.Error != tc.code || shape.Description == "" {
-				t.Errorf("got %d %s, want %d %s", tc.got.status, tc.got.body, tc.status, tc.code)
+			if tc.got.Status != tc.status || shape.Error != tc.code || shape.Description == "" {
+				t.Errorf("got %d %s, want %d %s", tc.got.Status, tc.got.Body, tc.status, tc.code)
 			}
-			if got := strings.HasPrefix(tc.got.header.Get("WWW-Authenticate"), "Basic "); got != tc.challenge {
-				t.Errorf("WWW-Authenticate: got %q", tc.got.header.Get("WWW-Authenticate"))
+			if got := strings.HasPrefix(tc.got.Header.Get("WWW-Authenticate"), "Basic "); got != tc.challenge {
+				t.Errorf("WWW-Authenticate: got %q", tc.got.Header.Get("WWW-Authenticate"))
 			}
-			if tc.got.header.Get("Cache-Control") != "no-store" || tc.got.header.Get("X-Request-Id") == "" {
-				t.Errorf("headers: got %v", tc.got.header)
+			if tc.got.Header.Get("Cache-Control") != "no-store" || tc.got.Header.Get("X-Request-Id") == "" {
+				t.Errorf("headers: got %v", tc.got.Header)
 			}
-			if strings.Contains(tc.got.body, secret) || strings.ContainsAny(shape.Description, "\"\\") {
-				t.Errorf("the answer holds the secret or characters that RFC 6749 does not allow: %s", tc.got.body)
+			if strings.Contains(tc.got.Body, secret) || strings.ContainsAny(shape.Description, "\"\\") {
+				t.Errorf("the answer holds the secret or characters that RFC 6749 does not allow: %s", tc.got.Body)
 			}
 		})
 	}
 	for _, got := range []answer{h.do("GET", "/oauth/token", ""), h.do("POST", "/oauth/tokens", good, "Content-Type", form)} {
-		if !strings.Contains(got.body, `"statusCode":40`) {
-			t.Errorf("a wrong method or path: got %d %s, want the service's own shape", got.status, got.body)
+		if !strings.Contains(got.Body, `"statusCode":40`) {
+			t.Errorf("a wrong method or path: got %d %s, want the service's own shape", got.Status, got.Body)
 		}
 	}
 }
@@ -216,8 +205,8 @@ func TestAnUnknownClientAndAWrongSecretAreAnsweredAlike(t *testing.T) {
 	h := newHarness(t)
 	wrong := h.with(account.Application{ClientID: h.client.ClientID, ClientSecret: "cs_" + strings.Repeat("x", 40)})
 	unknown := h.with(account.Application{ClientID: value.NewRandomID(), ClientSecret: h.client.ClientSecret})
-	if wrong.status != unknown.status || wrong.body != unknown.body || !maps.EqualFunc(wrong.header, unknown.header, slices.Equal) {
-		t.Errorf("a wrong secret: %d %s %v\nan unknown client: %d %s %v", wrong.status, wrong.body, wrong.header, unknown.status, unknown.body, unknown.header)
+	if wrong.Status != unknown.Status || wrong.Body != unknown.Body || !maps.EqualFunc(wrong.Header, unknown.Header, slices.Equal) {
+		t.Errorf("a wrong secret: %d %s %v\nan unknown client: %d %s %v", wrong.Status, wrong.Body, wrong.Header, unknown.Status, unknown.Body, unknown.Header)
 	}
 }
 
@@ -231,26 +220,26 @@ func TestAnApplicationsStateAndSecrets(t *testing.T) {
 	rotated.ClientSecret = second
 	h.Pass(24*time.Hour - time.Millisecond)
 	for name, c := range map[string]account.Application{"old": first, "new": rotated} {
-		if got := h.with(c); got.status != 200 {
-			t.Errorf("the %s secret a day after the rotation: got %d %s", name, got.status, got.body)
+		if got := h.with(c); got.Status != 200 {
+			t.Errorf("the %s secret a day after the rotation: got %d %s", name, got.Status, got.Body)
 		}
 	}
 	h.Pass(time.Millisecond)
-	if old, now := h.with(first), h.with(rotated); old.status != 401 || now.status != 200 {
-		t.Errorf("24 h after: got %d by the old secret, %d by the new one", old.status, now.status)
+	if old, now := h.with(first), h.with(rotated); old.Status != 401 || now.Status != 200 {
+		t.Errorf("24 h after: got %d by the old secret, %d by the new one", old.Status, now.Status)
 	}
 	h.Suspend(t, h.client.ID)
-	if got := h.with(rotated); got.status != 400 || !strings.Contains(got.body, `"unauthorized_client"`) {
-		t.Errorf("a suspended application: got %d %s", got.status, got.body)
+	if got := h.with(rotated); got.Status != 400 || !strings.Contains(got.Body, `"unauthorized_client"`) {
+		t.Errorf("a suspended application: got %d %s", got.Status, got.Body)
 	}
-	if got := h.with(first); got.status != 401 {
-		t.Errorf("a wrong secret of a suspended application: got %d %s, want what a stranger gets", got.status, got.body)
+	if got := h.with(first); got.Status != 401 {
+		t.Errorf("a wrong secret of a suspended application: got %d %s, want what a stranger gets", got.Status, got.Body)
 	}
 	if _, err := h.Table.DeleteApplication(t.Context(), h.Org, h.client.ID, func(*account.Application) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.with(rotated); got.status != 401 {
-		t.Errorf("a deleted application: got %d %s", got.status, got.body)
+	if got := h.with(rotated); got.Status != 401 {
+		t.Errorf("a deleted application: got %d %s", got.Status, got.Body)
 	}
 }
 
@@ -260,20 +249,20 @@ func TestRequestsForTokensCountAgainstTheApplicationAndGuessesApart(t *testing.T
 	wrong := client
 	wrong.ClientSecret = "cs_wrong"
 	for n := range 60 {
-		if got := h.with(wrong); got.status != 401 || got.header.Get("X-RateLimit-Limit") != "" {
-			t.Fatalf("guess %d: got %d %v", n, got.status, got.header)
+		if got := h.with(wrong); got.Status != 401 || got.Header.Get("X-RateLimit-Limit") != "" {
+			t.Fatalf("guess %d: got %d %v", n, got.Status, got.Header)
 		}
 	}
 	limited := func(got answer) {
 		t.Helper()
-		if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"temporarily_unavailable"`) {
-			t.Errorf("got %d %v %s, want 429", got.status, got.header, got.body)
+		if got.Status != 429 || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, `"temporarily_unavailable"`) {
+			t.Errorf("got %d %v %s, want 429", got.Status, got.Header, got.Body)
 		}
 	}
 	limited(h.with(wrong))
 	for n := range 3 {
-		if got := h.with(client); got.status != 200 {
-			t.Fatalf("request %d: got %d %s", n, got.status, got.body)
+		if got := h.with(client); got.Status != 200 {
+			t.Fatalf("request %d: got %d %s", n, got.Status, got.Body)
 		}
 	}
 	limited(h.with(client))
@@ -285,8 +274,8 @@ func TestRequestsForTokensCountAgainstTheApplicationAndGuessesApart(t *testing.T
 func TestARefusedRequestForATokenIsAClientErrorOfTheApplication(t *testing.T) {
 	h := newHarness(t)
 	for range 20 { // the last lease may not show all
-		if got := h.with(h.client, "scope", "everything"); got.status != 400 {
-			t.Fatalf("got %d %s, want 400", got.status, got.body)
+		if got := h.with(h.client, "scope", "everything"); got.Status != 400 {
+			t.Fatalf("got %d %s, want 400", got.Status, got.Body)
 		}
 	}
 	today := h.Now()
@@ -300,8 +289,8 @@ func TestASigningSecretThatCannotBeReadIsUnavailable(t *testing.T) {
 	h := newHarness(t)
 	h.failing = fault.Busy(errors.New("secret name inside"))
 	got := h.with(h.client)
-	if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"temporarily_unavailable"`) || strings.Contains(got.body, "inside") {
-		t.Errorf("got %d %v %s", got.status, got.header, got.body)
+	if got.Status != 503 || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, `"temporarily_unavailable"`) || strings.Contains(got.Body, "inside") {
+		t.Errorf("got %d %v %s", got.Status, got.Header, got.Body)
 	}
 }
 
@@ -309,8 +298,8 @@ func TestKeysAndMetadataArePublic(t *testing.T) {
 	h := newHarness(t)
 	keys := h.do("GET", "/.well-known/jwks.json", "")
 	var set apptoken.KeySet
-	if err := json.Unmarshal([]byte(keys.body), &set, json.RejectUnknownMembers(true)); err != nil || keys.status != 200 || len(set.Keys) != 1 {
-		t.Fatalf("got %d %s, %v", keys.status, keys.body, err)
+	if err := json.Unmarshal([]byte(keys.Body), &set, json.RejectUnknownMembers(true)); err != nil || keys.Status != 200 || len(set.Keys) != 1 {
+		t.Fatalf("got %d %s, %v", keys.Status, keys.Body, err)
 	}
 	published, err := h.Table.SigningKeys(t.Context())
 	if diff := cmp.Diff(published.KeySet, set); err != nil || diff != "" {
@@ -322,12 +311,12 @@ func TestKeysAndMetadataArePublic(t *testing.T) {
 		`"scopes_supported":["categories:read","customers:read","invoices:read","orders:read","products:read","records:write","webhooks:read","webhooks:write"],` +
 		`"response_types_supported":["none"],"grant_types_supported":["client_credentials"],` +
 		`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],"service_documentation":"https://api.example.com/prod/docs"}`
-	if meta.status != 200 || meta.body != want {
-		t.Errorf("metadata: got %d %s\nwant %s", meta.status, meta.body, want)
+	if meta.Status != 200 || meta.Body != want {
+		t.Errorf("metadata: got %d %s\nwant %s", meta.Status, meta.Body, want)
 	}
 	for _, got := range []answer{keys, meta} {
-		if got.header.Get("Cache-Control") != "public, max-age=300" {
-			t.Errorf("Cache-Control: got %q", got.header.Get("Cache-Control"))
+		if got.Header.Get("Cache-Control") != "public, max-age=300" {
+			t.Errorf("Cache-Control: got %q", got.Header.Get("Cache-Control"))
 		}
 	}
 }

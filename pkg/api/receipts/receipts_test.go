@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -64,29 +63,25 @@ func newHarness(t *testing.T) *harness {
 }
 
 // ask makes a request and reads its answer into v unless that is nil.
-func (h *harness) ask(t *testing.T, method, path, body, key string, v any) *http.Response {
+func (h *harness) ask(t *testing.T, method, path, body, key string, v any) servicetest.Answer {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
+	var headers []string
 	if key != "" {
-		r.Header.Set("Idempotency-Key", key)
+		headers = append(headers, "Idempotency-Key", key)
 	}
-	w := httptest.NewRecorder()
-	h.server.ServeHTTP(w, r)
+	a := h.AskJSON(h.server, method, path, body, headers...)
 	if v != nil {
-		if err := json.Unmarshal(w.Body.Bytes(), v); err != nil {
-			t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+		if err := json.Unmarshal([]byte(a.Body), v); err != nil {
+			t.Fatalf("%d %s: %v", a.Status, a.Body, err)
 		}
 	}
-	return w.Result()
+	return a
 }
 
 func (h *harness) post(t *testing.T, body, key string) (status int, r receipt.Receipt) {
 	t.Helper()
 	answer := h.ask(t, http.MethodPost, "/ingest/records", body, key, &r)
-	return answer.StatusCode, r
+	return answer.Status, r
 }
 
 // sent takes the messages out of the queue.
@@ -116,9 +111,9 @@ func TestPostedRecordsGoToTheQueueWithTheirReceipt(t *testing.T) {
 	one := record()
 	var made receipt.Receipt
 	answer := h.ask(t, http.MethodPost, "/ingest/records", `{"records":[`+one+`]}`, "", &made)
-	if answer.StatusCode != http.StatusAccepted || answer.Header.Get("Location") != "https://x.test/prod/ingest/receipts/"+made.ID.String() ||
+	if answer.Status != http.StatusAccepted || answer.Header.Get("Location") != "https://x.test/prod/ingest/receipts/"+made.ID.String() ||
 		made.Status != receipt.Pending || made.RecordCount != 1 || made.CompletedAt != nil || made.ExpiresAt != made.CreatedAt.Add(receipt.Retention) {
-		t.Errorf("got %d %v %+v", answer.StatusCode, answer.Header, made)
+		t.Errorf("got %d %v %+v", answer.Status, answer.Header, made)
 	}
 	messages := h.sent(t)
 	if len(messages) != 1 {
@@ -130,12 +125,12 @@ func TestPostedRecordsGoToTheQueueWithTheirReceipt(t *testing.T) {
 		t.Errorf("sent %+v, want %s", m, want)
 	}
 	var read receipt.Receipt
-	if answer := h.ask(t, http.MethodGet, "/ingest/receipts/"+made.ID.String(), "", "", &read); answer.StatusCode != http.StatusOK || read.ID != made.ID {
-		t.Errorf("got %d %+v", answer.StatusCode, read)
+	if answer := h.ask(t, http.MethodGet, "/ingest/receipts/"+made.ID.String(), "", "", &read); answer.Status != http.StatusOK || read.ID != made.ID {
+		t.Errorf("got %d %+v", answer.Status, read)
 	}
 	h.Pass(receipt.Retention)
-	if answer := h.ask(t, http.MethodGet, "/ingest/receipts/"+made.ID.String(), "", "", nil); answer.StatusCode != http.StatusNotFound {
-		t.Errorf("after 7 days: got %d", answer.StatusCode)
+	if answer := h.ask(t, http.MethodGet, "/ingest/receipts/"+made.ID.String(), "", "", nil); answer.Status != http.StatusNotFound {
+		t.Errorf("after 7 days: got %d", answer.Status)
 	}
 }
 
@@ -158,8 +153,8 @@ func TestARequestKeepsItsLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := h.ask(t, http.MethodPost, "/ingest/records", row.body, "", nil)
-			if answer.StatusCode != row.status {
-				t.Errorf("got %d, want %d", answer.StatusCode, row.status)
+			if answer.Status != row.status {
+				t.Errorf("got %d, want %d", answer.Status, row.status)
 			}
 			if sent := len(h.sent(t)); (sent == 1) != (row.status == http.StatusAccepted) {
 				t.Errorf("%d messages were sent", sent)
@@ -194,8 +189,8 @@ func TestAWrongEnvelopeIsRefusedByItsPath(t *testing.T) {
 			for i, d := range p.Details {
 				fields[i] = d.Field
 			}
-			if got := strings.Join(fields, " "); answer.StatusCode != http.StatusBadRequest || got != row.fields || p.Message == "" {
-				t.Errorf("got %d %q %s, want 400 %q", answer.StatusCode, got, p.Message, row.fields)
+			if got := strings.Join(fields, " "); answer.Status != http.StatusBadRequest || got != row.fields || p.Message == "" {
+				t.Errorf("got %d %q %s, want 400 %q", answer.Status, got, p.Message, row.fields)
 			}
 			if sent := h.sent(t); len(sent) != 0 {
 				t.Errorf("%d messages were sent", len(sent))
@@ -247,7 +242,7 @@ func TestAReceiptIsOfItsOrganizationAndItsApplication(t *testing.T) {
 				nobodys = row.ofUser
 			}
 			for id, want := range map[value.ID]int{ofUser.ID: row.ofUser, queued: row.ofUser, ofApplication.ID: row.ofApplicant, value.NewID(): nobodys} {
-				if got := h.ask(t, http.MethodGet, "/ingest/receipts/"+id.String(), "", "", nil).StatusCode; got != want {
+				if got := h.ask(t, http.MethodGet, "/ingest/receipts/"+id.String(), "", "", nil).Status; got != want {
 					t.Errorf("%s: got %d, want %d", id, got, want)
 				}
 			}
@@ -260,8 +255,8 @@ func (h *harness) listed(t *testing.T, query string) (ids []value.ID, refusals [
 	t.Helper()
 	for before := ""; ; {
 		var page receipts.Receipts
-		if answer := h.ask(t, http.MethodGet, "/ingest/receipts?"+query+before, "", "", &page); answer.StatusCode != http.StatusOK {
-			t.Fatalf("got %d", answer.StatusCode)
+		if answer := h.ask(t, http.MethodGet, "/ingest/receipts?"+query+before, "", "", &page); answer.Status != http.StatusOK {
+			t.Fatalf("got %d", answer.Status)
 		}
 		for _, r := range page.Data {
 			ids, refusals = append(ids, r.ID), append(refusals, len(r.Refusals))
@@ -312,8 +307,8 @@ func TestAListHasTheReceiptsThatTheCallerMaySee(t *testing.T) {
 		})
 	}
 	h.caller = viewer
-	if answer := h.ask(t, http.MethodGet, "/ingest/receipts", "", "", nil); answer.StatusCode != http.StatusForbidden {
-		t.Errorf("a viewer: got %d", answer.StatusCode)
+	if answer := h.ask(t, http.MethodGet, "/ingest/receipts", "", "", nil); answer.Status != http.StatusForbidden {
+		t.Errorf("a viewer: got %d", answer.Status)
 	}
 }
 
@@ -345,14 +340,14 @@ func TestAListRefusesWrongParametersByName(t *testing.T) {
 			for i, d := range p.Details {
 				fields[i] = d.Field
 			}
-			if got := strings.Join(fields, " "); answer.StatusCode != http.StatusBadRequest || got != want {
-				t.Errorf("got %d %q, want 400 %q", answer.StatusCode, got, want)
+			if got := strings.Join(fields, " "); answer.Status != http.StatusBadRequest || got != want {
+				t.Errorf("got %d %q, want 400 %q", answer.Status, got, want)
 			}
 		})
 	}
 	for _, query := range []string{"limit=1", "limit=100", "before=" + value.NewID().String()} {
-		if answer := h.ask(t, http.MethodGet, "/ingest/receipts?"+query, "", "", nil); answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: got %d", query, answer.StatusCode)
+		if answer := h.ask(t, http.MethodGet, "/ingest/receipts?"+query, "", "", nil); answer.Status != http.StatusOK {
+			t.Errorf("%s: got %d", query, answer.Status)
 		}
 	}
 }

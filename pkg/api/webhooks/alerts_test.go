@@ -24,23 +24,23 @@ func TestAlertURLShowsItsSecretOnceAndIsInNoList(t *testing.T) {
 	made := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
 	secret := made.text("secret")
 	if _, err := webhook.SecretKey(secret); err != nil || made.text("url") != "https://example.com/alerts" || made.text("status") != "ACTIVE" {
-		t.Errorf("made: %s", made.body)
+		t.Errorf("made: %s", made.Body)
 	}
 	masked := "whsec_****" + secret[len(secret)-4:]
 	for _, a := range []answer{
 		h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL),
 		h.must(t, http.StatusOK, "GET", h.alertsPath(), ""),
 	} {
-		if a.text("secret") != masked || a.text("endpointId") != made.text("endpointId") || a.header.Get("ETag") != made.header.Get("ETag") {
-			t.Errorf("again: %s", a.body)
+		if a.text("secret") != masked || a.text("endpointId") != made.text("endpointId") || a.Header.Get("ETag") != made.Header.Get("ETag") {
+			t.Errorf("again: %s", a.Body)
 		}
 	}
 	moved := h.must(t, http.StatusOK, "PUT", h.alertsPath(), `{"url":"https://example.com/other"}`)
 	if moved.text("url") != "https://example.com/other" || moved.text("endpointId") != made.text("endpointId") {
-		t.Errorf("moved: %s", moved.body)
+		t.Errorf("moved: %s", moved.Body)
 	}
 	if list := h.must(t, http.StatusOK, "GET", "/developers/webhooks/endpoints", ""); list.field("meta.total") != 0.0 {
-		t.Errorf("listed: %s", list.body)
+		t.Errorf("listed: %s", list.Body)
 	}
 }
 
@@ -55,10 +55,10 @@ func TestAlertURLIsAnEndpointWhoseEventsAreFixed(t *testing.T) {
 	h.must(t, http.StatusAccepted, "POST", item+"/test", `{"type":"endpoint.failing"}`)
 	h.ChangeEndpoint(t, value.MustID(id), func(e *webhook.Endpoint) { *e = *e.Disable("answered 410 Gone", h.Now()) })
 	if a := h.must(t, http.StatusOK, "GET", h.alertsPath(), ""); a.text("status") != "DISABLED" {
-		t.Errorf("disabled: %s", a.body)
+		t.Errorf("disabled: %s", a.Body)
 	}
 	if a := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL); a.text("status") != "ACTIVE" {
-		t.Errorf("set again: %s", a.body)
+		t.Errorf("set again: %s", a.Body)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestAlertURLIsRemovedAndMadeAnew(t *testing.T) {
 	h := newHarness(t)
 	made := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
 	h.must(t, http.StatusPreconditionFailed, "DELETE", h.alertsPath(), "", "If-Match", `"other"`)
-	h.must(t, http.StatusNoContent, "DELETE", h.alertsPath(), "", "If-Match", made.header.Get("ETag"))
+	h.must(t, http.StatusNoContent, "DELETE", h.alertsPath(), "", "If-Match", made.Header.Get("ETag"))
 	h.must(t, http.StatusNotFound, "GET", h.alertsPath(), "")
 	again := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
 	if again.text("endpointId") == made.text("endpointId") {
@@ -86,13 +86,13 @@ func TestAlertURLTakesAPrecondition(t *testing.T) {
 	h := newHarness(t)
 	h.must(t, http.StatusPreconditionFailed, "PUT", h.alertsPath(), alertURL, "If-Match", "*")
 	h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
-	read := h.must(t, http.StatusOK, "GET", h.alertsPath(), "").header.Get("ETag")
+	read := h.must(t, http.StatusOK, "GET", h.alertsPath(), "").Header.Get("ETag")
 	h.Pass(time.Second)
 	const other = `{"url":"https://example.com/other"}`
 	h.must(t, http.StatusOK, "PUT", h.alertsPath(), other, "If-Match", read)
 	h.must(t, http.StatusPreconditionFailed, "PUT", h.alertsPath(), alertURL, "If-Match", read)
-	if now := h.must(t, http.StatusOK, "GET", h.alertsPath(), ""); now.text("url") != "https://example.com/other" || now.header.Get("ETag") == read {
-		t.Errorf("got %s with the tag %s, want the other URL with a new one", now.body, now.header.Get("ETag"))
+	if now := h.must(t, http.StatusOK, "GET", h.alertsPath(), ""); now.text("url") != "https://example.com/other" || now.Header.Get("ETag") == read {
+		t.Errorf("got %s with the tag %s, want the other URL with a new one", now.Body, now.Header.Get("ETag"))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestAlertURLMustBeOneThatDeliveriesReach(t *testing.T) {
 	} {
 		a := h.must(t, http.StatusBadRequest, "PUT", h.alertsPath(), body)
 		if details, _ := a.field("details").([]any); len(details) != 1 || details[0].(map[string]any)["field"] != field {
-			t.Errorf("%.60s: %s, want the field %s", body, a.body, field)
+			t.Errorf("%.60s: %s, want the field %s", body, a.Body, field)
 		}
 	}
 	h.must(t, http.StatusOK, "PUT", h.alertsPath(), `{"url":"https://example.com/`+strings.Repeat("x", 2028)+`"}`)

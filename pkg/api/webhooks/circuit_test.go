@@ -44,7 +44,7 @@ func TestARecoveryClosesAnOpenCircuit(t *testing.T) {
 	h.SetStatus(t, h.stored(t, item).ID, webhook.Active)
 	a := h.must(t, http.StatusAccepted, "POST", item+"/recover", `{"since":"2020-01-01"}`)
 	if a.text("status") != "COMPLETED" || a.field("requeuedCount") != 1.0 {
-		t.Errorf("recovery: %s", a.body)
+		t.Errorf("recovery: %s", a.Body)
 	}
 	want := webhook.Routing{Lane: webhook.LaneSlow, Circuit: open.Circuit.Drain(h.Now())}
 	if got := h.stored(t, item).Routing(); !got.Equal(want) {
@@ -101,15 +101,15 @@ func TestStatsShowACircuitThatIsOpenOrDraining(t *testing.T) {
 	shown := func(item, want string) {
 		t.Helper()
 		a := h.must(t, http.StatusOK, "GET", item+"/stats", "")
-		if !strings.HasSuffix(a.body, `,"circuit":`+want+`}`) {
-			t.Errorf("statistics %s, want circuit %s", a.body, want)
+		if !strings.HasSuffix(a.Body, `,"circuit":`+want+`}`) {
+			t.Errorf("statistics %s, want circuit %s", a.Body, want)
 		}
 	}
 	shown(item, "null")
 
 	before := h.must(t, http.StatusOK, "GET", item+"/stats", "")
 	c := h.trip(t, item).Circuit
-	h.must(t, http.StatusOK, "GET", item+"/stats", "", "If-None-Match", before.header.Get("ETag"))
+	h.must(t, http.StatusOK, "GET", item+"/stats", "", "If-None-Match", before.Header.Get("ETag"))
 	open := fmt.Sprintf(`{"state":"OPEN","openedAt":%q,"nextProbeAt":%q,"closedAt":null}`, c.OpenedAt, c.ProbeAt)
 	shown(item, open)
 	shown(other, "null")
@@ -162,10 +162,10 @@ func TestARedeliveryProbesAnOpenCircuit(t *testing.T) {
 		group.Wait()
 		var sent *webhook.Delivery
 		for i, a := range answers {
-			if a.status == http.StatusAccepted && sent == nil {
+			if a.Status == http.StatusAccepted && sent == nil {
 				sent = held[i]
-			} else if a.status != http.StatusConflict || !strings.Contains(a.text("message"), "use recover") {
-				t.Errorf("%d %s, want 202 once and 409 with the way out", a.status, a.body)
+			} else if a.Status != http.StatusConflict || !strings.Contains(a.text("message"), "use recover") {
+				t.Errorf("%d %s, want 202 once and 409 with the way out", a.Status, a.Body)
 			}
 		}
 		if sent == nil {
@@ -184,8 +184,8 @@ func TestARedeliveryProbesAnOpenCircuit(t *testing.T) {
 		return d
 	}
 	first := tried()
-	if a := redeliver(first); a.status != http.StatusConflict || !strings.Contains(a.text("message"), "PENDING") {
-		t.Errorf("again: %d %s", a.status, a.body)
+	if a := redeliver(first); a.Status != http.StatusConflict || !strings.Contains(a.text("message"), "PENDING") {
+		t.Errorf("again: %d %s", a.Status, a.Body)
 	}
 	h.ChangeDelivery(t, first.ID, func(d *webhook.Delivery) *webhook.Delivery { return d.Hold(webhook.HeldCircuitOpen, h.Now()) })
 	second := tried()
@@ -219,7 +219,7 @@ func TestNothingIsSentForASuspendedApplication(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			if a := h.must(t, http.StatusConflict, "POST", path, body); a.text("code") != "conflict" || !strings.Contains(a.text("message"), "suspended") {
-				t.Errorf("%s", a.body)
+				t.Errorf("%s", a.Body)
 			}
 		})
 	}

@@ -19,36 +19,36 @@ func TestDeliverySettingsAreReadAsTheyWereSet(t *testing.T) {
 	path := endpoint + "/delivery"
 	const untouched = `{"filter":null,"changed":null,"fields":null,"payload":"full","headers":{},"retryCount":2,"timeoutSeconds":3}`
 	read := h.must(t, http.StatusOK, "GET", path, "")
-	if read.body != untouched {
-		t.Errorf("of a new endpoint: %s", read.body)
+	if read.Body != untouched {
+		t.Errorf("of a new endpoint: %s", read.Body)
 	}
 	const body = `{"filter": {"object": {"total": [{"numeric": [">", 10.50]}]}}, "changed": ["status"], "fields": ["total", "status"],
 		"headers": {"Authorization": "Bearer topsecret"}, "retryCount": 4, "timeoutSeconds": 9}`
 	const shown = `{"filter":{"object":{"total":[{"numeric":[">",10.50]}]}},"changed":["status"],"fields":["total","status"],"payload":"full",` +
 		`"headers":{"Authorization":"****"},"retryCount":4,"timeoutSeconds":9}`
 	h.Leaks.Made("Bearer topsecret")
-	set := h.must(t, http.StatusOK, "PUT", path, body, "If-Match", read.header.Get("ETag"))
+	set := h.must(t, http.StatusOK, "PUT", path, body, "If-Match", read.Header.Get("ETag"))
 	again := h.must(t, http.StatusOK, "GET", path, "")
-	if set.body != shown || again.body != shown || set.header.Get("ETag") != again.header.Get("ETag") || set.header.Get("ETag") == read.header.Get("ETag") {
-		t.Errorf("set %s %s, read %s %s, want %s", set.body, set.header, again.body, again.header, shown)
+	if set.Body != shown || again.Body != shown || set.Header.Get("ETag") != again.Header.Get("ETag") || set.Header.Get("ETag") == read.Header.Get("ETag") {
+		t.Errorf("set %s %s, read %s %s, want %s", set.Body, set.Header, again.Body, again.Header, shown)
 	}
-	h.must(t, http.StatusNotModified, "GET", path, "", "If-None-Match", set.header.Get("ETag"))
-	h.must(t, http.StatusPreconditionFailed, "PUT", path, body, "If-Match", read.header.Get("ETag"))
+	h.must(t, http.StatusNotModified, "GET", path, "", "If-None-Match", set.Header.Get("ETag"))
+	h.must(t, http.StatusPreconditionFailed, "PUT", path, body, "If-Match", read.Header.Get("ETag"))
 	if e := h.must(t, http.StatusOK, "GET", endpoint, ""); e.field("retryCount") != 4.0 || e.field("timeoutSeconds") != 9.0 {
-		t.Errorf("the endpoint: %s", e.body)
+		t.Errorf("the endpoint: %s", e.Body)
 	}
-	if kept := h.must(t, http.StatusOK, "PUT", path, shown); kept.header.Get("ETag") != set.header.Get("ETag") {
-		t.Errorf("what was shown, sent again: %s", kept.header)
+	if kept := h.must(t, http.StatusOK, "PUT", path, shown); kept.Header.Get("ETag") != set.Header.Get("ETag") {
+		t.Errorf("what was shown, sent again: %s", kept.Header)
 	}
 	defaults := h.must(t, http.StatusOK, "PUT", path, `{}`)
-	if want := strings.NewReplacer(`"retryCount":2,"timeoutSeconds":3`, `"retryCount":8,"timeoutSeconds":15`).Replace(untouched); defaults.body != want {
-		t.Errorf("an empty body: %s, want %s", defaults.body, want)
+	if want := strings.NewReplacer(`"retryCount":2,"timeoutSeconds":3`, `"retryCount":8,"timeoutSeconds":15`).Replace(untouched); defaults.Body != want {
+		t.Errorf("an empty body: %s, want %s", defaults.Body, want)
 	}
 	h.must(t, http.StatusBadRequest, "PATCH", endpoint, `{"retryCount":3}`)
 	for _, target := range [][2]string{{"PUT", path}, {"POST", path + "/preview"}} {
 		const want = `"field":"filter.object.colour[0]","in":"body","code":"unknown"`
-		if got := h.must(t, http.StatusBadRequest, target[0], target[1], `{"filter":{"object":{"colour":["x"]}}}`); !strings.Contains(got.body, want) {
-			t.Errorf("%s: got %s, want %s in it", target, got.body, want)
+		if got := h.must(t, http.StatusBadRequest, target[0], target[1], `{"filter":{"object":{"colour":["x"]}}}`); !strings.Contains(got.Body, want) {
+			t.Errorf("%s: got %s, want %s in it", target, got.Body, want)
 		}
 	}
 }
@@ -69,8 +69,8 @@ func TestAnotherURLGetsNoneOfTheHeaders(t *testing.T) {
 		t.Run(tc.method+" "+tc.body, func(t *testing.T) {
 			h.must(t, 200, "PUT", tc.endpoint+"/delivery", `{"headers":{"Authorization":"Bearer topsecret"}}`)
 			h.must(t, 200, tc.method, tc.path, tc.body)
-			if got := h.must(t, 200, "GET", tc.endpoint+"/delivery", ""); !strings.Contains(got.body, tc.want) {
-				t.Errorf("got %s, want %s", got.body, tc.want)
+			if got := h.must(t, 200, "GET", tc.endpoint+"/delivery", ""); !strings.Contains(got.Body, tc.want) {
+				t.Errorf("got %s, want %s", got.Body, tc.want)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestAPreviewTellsWhichOfTheLastEventsPass(t *testing.T) {
 	got := h.must(t, http.StatusOK, "POST", preview, body)
 	data, _ := got.field("data").([]any)
 	if len(data) != 100 || got.field("passedCount") != 13.0 {
-		t.Fatalf("%d events, %v pass: %s", len(data), got.field("passedCount"), got.body)
+		t.Fatalf("%d events, %v pass: %s", len(data), got.field("passedCount"), got.Body)
 	}
 	for i, want := range map[int]string{0: `true <nil>`, 12: `true <nil>`, 13: `false filter: object.total does not match`} {
 		event, _ := data[i].(map[string]any)
@@ -112,15 +112,15 @@ func TestAPreviewTellsWhichOfTheLastEventsPass(t *testing.T) {
 		}
 	}
 	own := h.asMachine(t, h.App, machineScopes(), "POST", preview, body)
-	if data, _ := own.field("data").([]any); own.status != http.StatusOK || len(data) != 3 {
-		t.Errorf("a token of the application sees other events: %d %s", own.status, own.body)
+	if data, _ := own.field("data").([]any); own.Status != http.StatusOK || len(data) != 3 {
+		t.Errorf("a token of the application sees other events: %d %s", own.Status, own.Body)
 	}
-	if stored := h.must(t, http.StatusOK, "GET", path+"/delivery", ""); !strings.Contains(stored.body, `"filter":null`) {
-		t.Errorf("a preview is stored: %s", stored.body)
+	if stored := h.must(t, http.StatusOK, "GET", path+"/delivery", ""); !strings.Contains(stored.Body, `"filter":null`) {
+		t.Errorf("a preview is stored: %s", stored.Body)
 	}
 	h.must(t, http.StatusOK, "PATCH", path, `{"events":["order.deleted"]}`)
-	if none := h.must(t, http.StatusOK, "POST", preview, `{}`); none.body != `{"passedCount":0,"data":[]}` {
-		t.Errorf("of types that the endpoint does not subscribe to: %s", none.body)
+	if none := h.must(t, http.StatusOK, "POST", preview, `{}`); none.Body != `{"passedCount":0,"data":[]}` {
+		t.Errorf("of types that the endpoint does not subscribe to: %s", none.Body)
 	}
 }
 
@@ -134,10 +134,10 @@ func TestTheHistoryShowsWhatIsSent(t *testing.T) {
 	got := h.must(t, http.StatusOK, "GET", "/developers/webhooks/events/"+id, "")
 	object, _ := got.field("payload.data.object").(map[string]any)
 	if _, total := object["total"]; len(object) != 2 || total {
-		t.Errorf("got %s, want a thin payload", got.body)
+		t.Errorf("got %s, want a thin payload", got.Body)
 	}
 	test := h.must(t, http.StatusAccepted, "POST", path+"/test", "")
 	if test.field("payload.data.object.message") == nil {
-		t.Errorf("a test is %s", test.body)
+		t.Errorf("a test is %s", test.Body)
 	}
 }

@@ -19,7 +19,7 @@ func TestForeign(t *testing.T) {
 	delivery := h.event(t, item, "")
 	event := "/developers/webhooks/events/" + delivery.ID.String()
 	recovery := h.must(t, http.StatusAccepted, "POST", item+"/recover", "").text("id")
-	before := h.must(t, http.StatusOK, "GET", item, "").body
+	before := h.must(t, http.StatusOK, "GET", item, "").Body
 	stranger, other := value.NewID(), h.Application(t)
 	id, absent := strings.TrimPrefix(item, endpoints+"/"), value.NewID().String()
 	missing := strings.NewReplacer(h.App.String(), absent, id, absent, delivery.ID.String(), absent)
@@ -53,8 +53,8 @@ func TestForeign(t *testing.T) {
 				got["another application's token that names the owner"] = h.asMachine(t, other, machineScopes(), r.method, r.path+"?applicationId="+h.App.String(), r.body)
 			}
 			for who, a := range got {
-				if a.status != http.StatusNotFound || a.status != want.status || a.body != want.body {
-					t.Errorf("%s: %d %s; an absent one is %d %s", who, a.status, a.body, want.status, want.body)
+				if a.Status != http.StatusNotFound || a.Status != want.Status || a.Body != want.Body {
+					t.Errorf("%s: %d %s; an absent one is %d %s", who, a.Status, a.Body, want.Status, want.Body)
 				}
 			}
 		})
@@ -64,12 +64,12 @@ func TestForeign(t *testing.T) {
 			"another organization":        h.as(t, stranger, "GET", "/developers/webhooks/"+list, ""),
 			"another application's token": h.asMachine(t, other, machineScopes(), "GET", "/developers/webhooks/"+list, ""),
 		} {
-			if a.status != http.StatusOK || a.field("meta.total") != 0.0 {
-				t.Errorf("%s, %s: %d %s, want an empty page", list, who, a.status, a.body)
+			if a.Status != http.StatusOK || a.field("meta.total") != 0.0 {
+				t.Errorf("%s, %s: %d %s, want an empty page", list, who, a.Status, a.Body)
 			}
 		}
 	}
-	if diff := cmp.Diff(before, h.must(t, http.StatusOK, "GET", item+"?applicationId="+strings.ToUpper(h.App.String()), "").body); diff != "" {
+	if diff := cmp.Diff(before, h.must(t, http.StatusOK, "GET", item+"?applicationId="+strings.ToUpper(h.App.String()), "").Body); diff != "" {
 		t.Errorf("the endpoint has changed (-before +after):\n%s", diff)
 	}
 }

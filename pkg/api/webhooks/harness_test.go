@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -92,16 +91,12 @@ func machineScopes() auth.Scopes {
 	return auth.Scopes{auth.OrdersRead, auth.WebhooksRead, auth.WebhooksWrite}
 }
 
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
+type answer struct{ servicetest.Answer }
 
 // field reads a member of the answer by its path, such as meta.total.
 func (a answer) field(path string) any {
 	var v any
-	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
 		return err.Error()
 	}
 	for name := range strings.SplitSeq(path, ".") {
@@ -131,17 +126,7 @@ func (a answer) ids() []string {
 
 func (h *harness) as(t *testing.T, org value.ID, method, path, body string, headers ...string) answer {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
-	r.Header.Set("Organization", org.String())
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.Leaks.Handler(h.server).ServeHTTP(w, r)
-	return answer{w.Code, w.Header(), w.Body.String()}
+	return answer{h.AskJSON(h.server, method, path, body, append([]string{"Organization", org.String()}, headers...)...)}
 }
 
 func (h *harness) do(t *testing.T, method, path, body string, headers ...string) answer {
@@ -153,8 +138,8 @@ func (h *harness) do(t *testing.T, method, path, body string, headers ...string)
 func (h *harness) must(t *testing.T, status int, method, path, body string, headers ...string) answer {
 	t.Helper()
 	a := h.do(t, method, path, body, headers...)
-	if a.status != status {
-		t.Fatalf("%s %s %s: %d %s, want %d", method, path, body, a.status, a.body, status)
+	if a.Status != status {
+		t.Fatalf("%s %s %s: %d %s, want %d", method, path, body, a.Status, a.Body, status)
 	}
 	return a
 }

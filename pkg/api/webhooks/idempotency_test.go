@@ -24,9 +24,9 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			first := h.must(t, test.status, http.MethodPost, test.path, test.body, "Idempotency-Key", test.path)
 			again := h.must(t, test.status, http.MethodPost, test.path, test.body, "Idempotency-Key", test.path)
-			if again.body != first.body || again.header.Get("Idempotency-Replayed") != "true" ||
-				again.header.Get("Location") != first.header.Get("Location") || again.header.Get("ETag") != first.header.Get("ETag") {
-				t.Errorf("got %v %s, want %v %s", again.header, again.body, first.header, first.body)
+			if again.Body != first.Body || again.Header.Get("Idempotency-Replayed") != "true" ||
+				again.Header.Get("Location") != first.Header.Get("Location") || again.Header.Get("ETag") != first.Header.Get("ETag") {
+				t.Errorf("got %v %s, want %v %s", again.Header, again.Body, first.Header, first.Body)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func TestASubscriptionTakesTheReadScopesOfItsKinds(t *testing.T) {
 		}
 		t.Run(subscribed, func(t *testing.T) {
 			path := h.endpoint(t, `{"url":"https://example.com/hook","events":["`+subscribed+`"]}`)
-			tag := h.must(t, 200, "GET", path, "").header.Get("ETag")
+			tag := h.must(t, 200, "GET", path, "").Header.Get("ETag")
 			for _, r := range []struct {
 				name, method, path, body string
 				status                   int
@@ -59,21 +59,21 @@ func TestASubscriptionTakesTheReadScopesOfItsKinds(t *testing.T) {
 				}
 				got := h.asMachine(t, h.App, managing, r.method, r.path, r.body)
 				if r.free || needed == "" {
-					if got.status != r.status {
-						t.Errorf("%s: %d %s, want %d", r.name, got.status, got.body, r.status)
+					if got.Status != r.status {
+						t.Errorf("%s: %d %s, want %d", r.name, got.Status, got.Body, r.status)
 					}
 					continue
 				}
-				if got.status != 403 || got.text("code") != "insufficient_scope" || got.lacked() != needed {
-					t.Errorf("%s: %d %s, want 403 for %s", r.name, got.status, got.body, needed)
+				if got.Status != 403 || got.text("code") != "insufficient_scope" || got.lacked() != needed {
+					t.Errorf("%s: %d %s, want 403 for %s", r.name, got.Status, got.Body, needed)
 				}
-				if now := h.must(t, 200, "GET", path, ""); now.header.Get("ETag") != tag {
-					t.Errorf("%s: changed the endpoint to %s", r.name, now.body)
+				if now := h.must(t, 200, "GET", path, ""); now.Header.Get("ETag") != tag {
+					t.Errorf("%s: changed the endpoint to %s", r.name, now.Body)
 				}
 				given := slices.Concat(managing, auth.ParseScopes(needed))
 				if r.name == "create" {
-					if got := h.asMachine(t, h.App, given, r.method, r.path, r.body); got.status != r.status {
-						t.Errorf("%s with %s: %d %s, want %d", r.name, needed, got.status, got.body, r.status)
+					if got := h.asMachine(t, h.App, given, r.method, r.path, r.body); got.Status != r.status {
+						t.Errorf("%s with %s: %d %s, want %d", r.name, needed, got.Status, got.Body, r.status)
 					}
 				}
 			}
@@ -91,17 +91,17 @@ func TestAMovedEndpointTakesNothingAlong(t *testing.T) {
 	narrow := func(body string) answer { return h.asMachine(t, h.App, machineScopes(), "PATCH", path, body) }
 	h.must(t, 202, "POST", path+"/test", `{"type":"customer.created"}`)
 	h.dispatch(t, nil, h.order(t, nil, ""), e)
-	if got := narrow(`{"url":"https://example.com/first"}`); got.status != 200 {
-		t.Errorf("orders and a test alone: %d %s, want 200", got.status, got.body)
+	if got := narrow(`{"url":"https://example.com/first"}`); got.Status != 200 {
+		t.Errorf("orders and a test alone: %d %s, want 200", got.Status, got.Body)
 	}
 	customer := h.Put(t, commerce.KindCustomer, nil, `{"id":"`+value.NewID().String()+`"}`, nil)
 	h.dispatch(t, nil, customer, e)
-	if got := narrow(move); got.status != 403 || got.lacked() != "customers:read" {
-		t.Errorf("with a customer: %d %s, want 403 for customers:read", got.status, got.body)
+	if got := narrow(move); got.Status != 403 || got.lacked() != "customers:read" {
+		t.Errorf("with a customer: %d %s, want 403 for customers:read", got.Status, got.Body)
 	}
 	h.must(t, 200, "PATCH", path, `{"events":["customer.*"]}`)
-	if got := narrow(`{"events":["order.*"]}`); got.status != 403 || got.lacked() != "customers:read" {
-		t.Errorf("instead of customers: %d %s, want 403 for customers:read", got.status, got.body)
+	if got := narrow(`{"events":["order.*"]}`); got.Status != 403 || got.lacked() != "customers:read" {
+		t.Errorf("instead of customers: %d %s, want 403 for customers:read", got.Status, got.Body)
 	}
 	h.must(t, 200, "PATCH", path, move)
 }
@@ -129,22 +129,22 @@ func TestRecordsOfTheHistoryTakeTheirReadScope(t *testing.T) {
 		do := func(method, path string) answer { return h.asMachine(t, h.App, tc.scopes, method, path, "") }
 		got := do("GET", row)
 		attempts, _ := got.field("attempts").([]any)
-		if got.status != 200 || len(attempts) != 1 || got.text("type") != "order.created" {
-			t.Fatalf("%s: %d %s, want the row", tc.scopes, got.status, got.body)
+		if got.Status != 200 || len(attempts) != 1 || got.text("type") != "order.created" {
+			t.Fatalf("%s: %d %s, want the row", tc.scopes, got.Status, got.Body)
 		}
 		if echo := attempts[0].(map[string]any)["responseBody"]; (got.field("payload") != nil) != tc.reads || (echo != nil) != tc.reads {
 			t.Errorf("%s: payload %v, responseBody %v, shown: want %t", tc.scopes, got.field("payload"), echo, tc.reads)
 		}
 		if list := do("GET", "/developers/webhooks/events"); !slices.Contains(list.ids(), id.String()) {
-			t.Errorf("%s: the list lacks the row: %s", tc.scopes, list.body)
+			t.Errorf("%s: the list lacks the row: %s", tc.scopes, list.Body)
 		}
 		absent := do("GET", tracePath(value.NewID()))
-		if got := do("GET", trace); tc.reads && got.status != 200 || !tc.reads && (got.status != 404 || got.body != absent.body) {
-			t.Errorf("%s: the trace: %d %s, that of an absent record %s", tc.scopes, got.status, got.body, absent.body)
+		if got := do("GET", trace); tc.reads && got.Status != 200 || !tc.reads && (got.Status != 404 || got.Body != absent.Body) {
+			t.Errorf("%s: the trace: %d %s, that of an absent record %s", tc.scopes, got.Status, got.Body, absent.Body)
 		}
 		again := do("POST", row+"/redeliver")
-		if again.status != 202 && again.status != 409 || (again.field("payload") != nil) != (tc.reads && again.status == 202) {
-			t.Errorf("%s: redelivered: %d %s", tc.scopes, again.status, again.body)
+		if again.Status != 202 && again.Status != 409 || (again.field("payload") != nil) != (tc.reads && again.Status == 202) {
+			t.Errorf("%s: redelivered: %d %s", tc.scopes, again.Status, again.Body)
 		}
 	}
 }

@@ -43,16 +43,16 @@ func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
 	}
 
 	read := h.must(t, http.StatusOK, "GET", item, "")
-	want := strings.Replace(rotated.body, second, "whsec_****"+second[len(second)-4:], 1)
-	if diff := cmp.Diff(want, read.body); diff != "" || read.header.Get("ETag") != rotated.header.Get("ETag") {
-		t.Errorf("read after the rotation, ETag %s and %s (-want +got):\n%s", rotated.header.Get("ETag"), read.header.Get("ETag"), diff)
+	want := strings.Replace(rotated.Body, second, "whsec_****"+second[len(second)-4:], 1)
+	if diff := cmp.Diff(want, read.Body); diff != "" || read.Header.Get("ETag") != rotated.Header.Get("ETag") {
+		t.Errorf("read after the rotation, ETag %s and %s (-want +got):\n%s", rotated.Header.Get("ETag"), read.Header.Get("ETag"), diff)
 	}
 	if rotated.field("successCount") != 1.0 || rotated.text("updatedAt") != h.Now().String() {
-		t.Errorf("the answer shows %s", rotated.body)
+		t.Errorf("the answer shows %s", rotated.Body)
 	}
 	list := h.must(t, http.StatusOK, "GET", endpoints, "")
 	for _, secret := range []string{first, second} {
-		if strings.Contains(list.body+read.body, secret) {
+		if strings.Contains(list.Body+read.Body, secret) {
 			t.Errorf("the secret %s is shown again", secret)
 		}
 	}
@@ -66,20 +66,20 @@ func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
 func TestARotationAppliesToTheStateThatIfMatchNames(t *testing.T) {
 	h := newHarness(t)
 	item := h.endpoint(t, minimal)
-	before := h.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
+	before := h.must(t, http.StatusOK, "GET", item, "").Header.Get("ETag")
 	at := h.Now()
 	h.Count(t, h.stored(t, item).ID, at, webhook.Attempt{At: at}) // a delivery disturbs nothing
 	rotated := h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", before)
-	for _, stale := range []string{before, `"x"`, "W/" + rotated.header.Get("ETag")} {
+	for _, stale := range []string{before, `"x"`, "W/" + rotated.Header.Get("ETag")} {
 		if a := h.must(t, http.StatusPreconditionFailed, "POST", item+"/rotate-secret", "", "If-Match", stale); a.text("code") != "precondition_failed" {
-			t.Errorf("If-Match %s: %s", stale, a.body)
+			t.Errorf("If-Match %s: %s", stale, a.Body)
 		}
 	}
 	if got := h.secrets(t, item); len(got) != 2 || got[0] != rotated.text("secret") {
 		t.Errorf("secrets %v, want the rotated one and the first", got)
 	}
 	h.must(t, http.StatusPreconditionFailed, "PATCH", item, `{"description":"x"}`, "If-Match", before)
-	h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "{}", "If-Match", `"x", `+rotated.header.Get("ETag"))
+	h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "{}", "If-Match", `"x", `+rotated.Header.Get("ETag"))
 	h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", "*")
 }
 
@@ -94,12 +94,12 @@ func TestEveryRotationAnswersASecretThatSigns(t *testing.T) {
 	}
 	want := map[string]bool{first: true}
 	for range users {
-		switch a := <-answers; a.status {
+		switch a := <-answers; a.Status {
 		case http.StatusOK:
 			want[a.text("secret")] = true
 		case http.StatusConflict: // at the limit, or others were faster too often
 		default:
-			t.Errorf("got %d %s", a.status, a.body)
+			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	}
 	got := map[string]bool{}

@@ -81,7 +81,7 @@ func TestStatsShowEveryIntervalOfTheSpan(t *testing.T) {
 	} {
 		t.Run(test.query, func(t *testing.T) {
 			a := h.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
-			if diff := cmp.Diff(`{"data":[`+strings.Join(test.want, ",")+`],"circuit":null}`, a.body); diff != "" {
+			if diff := cmp.Diff(`{"data":[`+strings.Join(test.want, ",")+`],"circuit":null}`, a.Body); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.query, diff)
 			}
 		})
@@ -120,12 +120,12 @@ func TestStatsWithoutASpanAreOfTheLastDayOrMonth(t *testing.T) {
 		})
 	}
 	a := h.must(t, http.StatusOK, "GET", item+"/stats", "")
-	if got := strings.Count(a.body, `"p50Ms":null`); got != 22 {
-		t.Errorf("of the last day %d hours are empty, want 22: %s", got, a.body)
+	if got := strings.Count(a.Body, `"p50Ms":null`); got != 22 {
+		t.Errorf("of the last day %d hours are empty, want 22: %s", got, a.Body)
 	}
-	h.must(t, http.StatusNotModified, "GET", item+"/stats", "", "If-None-Match", a.header.Get("ETag"))
+	h.must(t, http.StatusNotModified, "GET", item+"/stats", "", "If-None-Match", a.Header.Get("ETag"))
 	h.count(t, item, "2026-11-21T12:19:00Z", 9)
-	h.must(t, http.StatusOK, "GET", item+"/stats", "", "If-None-Match", a.header.Get("ETag"))
+	h.must(t, http.StatusOK, "GET", item+"/stats", "", "If-None-Match", a.Header.Get("ETag"))
 }
 
 func TestParametersOfStatsAreChecked(t *testing.T) {
@@ -151,8 +151,8 @@ func TestParametersOfStatsAreChecked(t *testing.T) {
 		t.Run(test.query, func(t *testing.T) {
 			a := h.do(t, "GET", item+"/stats?"+test.query, "")
 			details, _ := a.field("details").([]any)
-			if a.status != http.StatusBadRequest || len(details) != 1 {
-				t.Errorf("%d %s, want 400 for %s alone", a.status, a.body, test.field)
+			if a.Status != http.StatusBadRequest || len(details) != 1 {
+				t.Errorf("%d %s, want 400 for %s alone", a.Status, a.Body, test.field)
 				return
 			}
 			d, _ := details[0].(map[string]any)
@@ -161,8 +161,8 @@ func TestParametersOfStatsAreChecked(t *testing.T) {
 			}
 		})
 	}
-	if a := h.do(t, "GET", item+"/stats?from=x&to=y&interval=z", ""); strings.Count(a.body, `"field"`) != 3 {
-		t.Errorf("three wrong parameters: %d %s", a.status, a.body)
+	if a := h.do(t, "GET", item+"/stats?from=x&to=y&interval=z", ""); strings.Count(a.Body, `"field"`) != 3 {
+		t.Errorf("three wrong parameters: %d %s", a.Status, a.Body)
 	}
 	h.must(t, http.StatusOK, "GET", item+"/stats?from=2026-11-21&to=2026-12-22", "")
 	for _, query := range []string{
@@ -170,8 +170,8 @@ func TestParametersOfStatsAreChecked(t *testing.T) {
 	} {
 		a := h.must(t, http.StatusOK, "GET", item+"/stats?"+query, "")
 		entries, _ := a.field("data").([]any)
-		if len(entries) == 0 || strings.Count(a.body, `"successCount":0,"failureCount":0`) != len(entries) {
-			t.Errorf("%s: %s, want entries in which nothing is counted", query, a.body)
+		if len(entries) == 0 || strings.Count(a.Body, `"successCount":0,"failureCount":0`) != len(entries) {
+			t.Errorf("%s: %s, want entries in which nothing is counted", query, a.Body)
 		}
 	}
 	h.must(t, http.StatusOK, "GET", item+"/stats?applicationId="+h.App.String(), "")

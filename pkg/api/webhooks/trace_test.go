@@ -57,13 +57,13 @@ func (h *harness) dispatch(t *testing.T, old, next *commerce.Stored, to ...*webh
 func (h *harness) trace(t *testing.T, object value.ID, query string) (found webhooks.WebhookTrace) {
 	t.Helper()
 	a := h.do(t, http.MethodGet, tracePath(object)+query, "")
-	if a.status != http.StatusOK {
-		t.Fatalf("the trace: %d %s", a.status, a.body)
+	if a.Status != http.StatusOK {
+		t.Fatalf("the trace: %d %s", a.Status, a.Body)
 	}
-	if a.header.Get("ETag") == "" {
+	if a.Header.Get("ETag") == "" {
 		t.Error("the trace has no ETag")
 	}
-	if err := json.Unmarshal([]byte(a.body), &found); err != nil {
+	if err := json.Unmarshal([]byte(a.Body), &found); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -175,8 +175,8 @@ func TestATraceShowsTheNewestEventsUpToItsLimit(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?limit=0", "?limit=51", "?limit=-1", "?limit=ten", "?limit=", "?limit=1&limit=2", "?page=1"} {
-		if a := h.do(t, http.MethodGet, tracePath(order.ID)+query, ""); a.status != http.StatusBadRequest {
-			t.Errorf("%s: %d %s, want 400", query, a.status, a.body)
+		if a := h.do(t, http.MethodGet, tracePath(order.ID)+query, ""); a.Status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s, want 400", query, a.Status, a.Body)
 		}
 	}
 }
@@ -243,13 +243,13 @@ func TestATraceShowsOnlyWhatTheCallerMaySee(t *testing.T) {
 	theirs := h.OfApplication(other).Endpoint(t, "*")
 	order := h.order(t, nil, "")
 	h.dispatch(t, nil, order, mine, theirs)
-	if a := h.asMachine(t, h.App, machineScopes(), http.MethodGet, tracePath(order.ID), ""); a.status != http.StatusOK ||
-		!strings.Contains(a.body, mine.ID.String()) || strings.Contains(a.body, theirs.ID.String()) || strings.Contains(a.body, other.String()) {
-		t.Errorf("an application's trace: %d %s, want its own endpoint only", a.status, a.body)
+	if a := h.asMachine(t, h.App, machineScopes(), http.MethodGet, tracePath(order.ID), ""); a.Status != http.StatusOK ||
+		!strings.Contains(a.Body, mine.ID.String()) || strings.Contains(a.Body, theirs.ID.String()) || strings.Contains(a.Body, other.String()) {
+		t.Errorf("an application's trace: %d %s, want its own endpoint only", a.Status, a.Body)
 	}
 	quiet := h.Application(t)
-	if a := h.asMachine(t, quiet, machineScopes(), http.MethodGet, tracePath(order.ID), ""); a.status != http.StatusOK || a.text("record.noEvents") == "" || strings.Contains(a.body, "entry") {
-		t.Errorf("the trace of an application without endpoints: %d %s", a.status, a.body)
+	if a := h.asMachine(t, quiet, machineScopes(), http.MethodGet, tracePath(order.ID), ""); a.Status != http.StatusOK || a.text("record.noEvents") == "" || strings.Contains(a.Body, "entry") {
+		t.Errorf("the trace of an application without endpoints: %d %s", a.Status, a.Body)
 	}
 	for what, a := range map[string]answer{
 		"of an absent object":                h.do(t, http.MethodGet, tracePath(value.NewID()), ""),
@@ -257,12 +257,12 @@ func TestATraceShowsOnlyWhatTheCallerMaySee(t *testing.T) {
 		"of another organization's endpoint": h.as(t, value.NewID(), http.MethodGet, tracePath(mine.ID), ""),
 		"of another application's endpoint":  h.asMachine(t, h.App, machineScopes(), http.MethodGet, tracePath(theirs.ID), ""),
 	} {
-		if a.status != http.StatusNotFound || a.text("code") != "not_found" || a.text("message") != "no such object" {
-			t.Errorf("the trace %s: %d %s, want 404", what, a.status, a.body)
+		if a.Status != http.StatusNotFound || a.text("code") != "not_found" || a.text("message") != "no such object" {
+			t.Errorf("the trace %s: %d %s, want 404", what, a.Status, a.Body)
 		}
 	}
-	if a := h.do(t, http.MethodGet, "/developers/webhooks/trace/order-1", ""); a.status != http.StatusBadRequest && a.status != http.StatusNotFound {
-		t.Errorf("the trace of what is no id: %d %s", a.status, a.body)
+	if a := h.do(t, http.MethodGet, "/developers/webhooks/trace/order-1", ""); a.Status != http.StatusBadRequest && a.Status != http.StatusNotFound {
+		t.Errorf("the trace of what is no id: %d %s", a.Status, a.Body)
 	}
 }
 

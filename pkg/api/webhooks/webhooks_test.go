@@ -33,10 +33,10 @@ func TestCreatedEndpointShowsItsSecretOnce(t *testing.T) {
 	want := fmt.Sprintf(`{"id":%q,"applicationId":%q,"organizationId":%q,"url":"https://example.com/hook","description":null,"status":"ACTIVE",
 		"subscribedEvents":["order.created","payment.*"],"retryCount":8,"timeoutSeconds":15,"successCount":0,"failureCount":0,"lastSuccessAt":null,
 		"lastFailureAt":null,"lastFailureReason":null,"secret":%q,"createdAt":%q,"updatedAt":%q}`, a.text("id"), h.App, h.Org, secret, at, at)
-	if diff := cmp.Diff(compact(t, want), a.body); diff != "" {
+	if diff := cmp.Diff(compact(t, want), a.Body); diff != "" {
 		t.Error(diff)
 	}
-	if got, want := a.header.Get("Location"), base+endpoints+"/"+a.text("id"); got != want {
+	if got, want := a.Header.Get("Location"), base+endpoints+"/"+a.text("id"); got != want {
 		t.Errorf("Location %s, want %s", got, want)
 	}
 	masked := "whsec_****" + secret[len(secret)-4:]
@@ -49,8 +49,8 @@ func TestCreatedEndpointShowsItsSecretOnce(t *testing.T) {
 			t.Errorf("%s: secret %q, want %q", name, got, masked)
 		}
 	}
-	if list := h.must(t, http.StatusOK, http.MethodGet, endpoints, ""); strings.Contains(list.body, secret) || !strings.Contains(list.body, masked) {
-		t.Errorf("list: %s", list.body)
+	if list := h.must(t, http.StatusOK, http.MethodGet, endpoints, ""); strings.Contains(list.Body, secret) || !strings.Contains(list.Body, masked) {
+		t.Errorf("list: %s", list.Body)
 	}
 	stored, err := h.Table.Endpoint(t.Context(), h.Org, value.MustID(a.text("id")))
 	if err != nil || strings.Contains(stored.Secret.Sealed, secret) {
@@ -130,15 +130,15 @@ func TestEndpointIsChangedFieldByField(t *testing.T) {
 	h := newHarness(t)
 	item := h.endpoint(t, `{"url":"https://example.com/hook","description":"a","events":["order.created"]}`)
 	created := h.must(t, http.StatusOK, "GET", item, "")
-	if a := h.must(t, http.StatusOK, "PATCH", item, `{}`); a.body != created.body {
-		t.Errorf("{} changes:\n%s\n%s", created.body, a.body)
+	if a := h.must(t, http.StatusOK, "PATCH", item, `{}`); a.Body != created.Body {
+		t.Errorf("{} changes:\n%s\n%s", created.Body, a.Body)
 	}
 	if a := h.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE","description":"a"}`); a.text("updatedAt") != created.text("updatedAt") {
-		t.Errorf("the same values move updatedAt: %s", a.body)
+		t.Errorf("the same values move updatedAt: %s", a.Body)
 	}
 	a := h.must(t, http.StatusOK, "PATCH", item, `{"description":null,"events":["*"],"url":"https://example.com/other","status":"PAUSED"}`)
 	if a.field("description") != nil || a.text("url") != "https://example.com/other" || a.text("status") != "PAUSED" || a.text("updatedAt") <= created.text("updatedAt") {
-		t.Errorf("changed: %s", a.body)
+		t.Errorf("changed: %s", a.Body)
 	}
 	if list, _ := a.field("subscribedEvents").([]any); len(list) != 1 || list[0] != "*" {
 		t.Errorf("subscribedEvents: %v", list)
@@ -151,29 +151,29 @@ func TestDisabledEndpointIsActivatedByItsOwner(t *testing.T) {
 	e := h.stored(t, item)
 	h.SetStatus(t, e.ID, webhook.Disabled)
 	if a := h.must(t, http.StatusOK, "PATCH", item, `{"status":"DISABLED","description":"d"}`); a.text("status") != "DISABLED" {
-		t.Errorf("unchanged DISABLED: %s", a.body)
+		t.Errorf("unchanged DISABLED: %s", a.Body)
 	}
 	if a := h.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`); a.text("status") != "ACTIVE" {
-		t.Errorf("activated: %s", a.body)
+		t.Errorf("activated: %s", a.Body)
 	}
 }
 
 func TestPreconditionComparesTheConfigurationOnly(t *testing.T) {
 	h := newHarness(t)
 	item := h.endpoint(t, minimal)
-	before := h.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
+	before := h.must(t, http.StatusOK, "GET", item, "").Header.Get("ETag")
 	at := h.Now()
 	h.Count(t, h.stored(t, item).ID, at, webhook.Attempt{At: at})
 	counted := h.must(t, http.StatusOK, "GET", item, "")
-	after := counted.header.Get("ETag")
+	after := counted.Header.Get("ETag")
 	if before == after || strings.Split(before, ".")[0] != strings.Split(after, ".")[0] || counted.field("successCount") != 1.0 {
 		t.Errorf("ETag %s, after a delivery %s", before, after)
 	}
 	h.must(t, http.StatusNotModified, "GET", item, "", "If-None-Match", after)
 	h.must(t, http.StatusOK, "GET", item, "", "If-None-Match", before)
 	changed := h.must(t, http.StatusOK, "PATCH", item, `{"description":"x"}`, "If-Match", before)
-	if got := h.must(t, http.StatusOK, "GET", item, "").header.Get("ETag"); got != changed.header.Get("ETag") {
-		t.Errorf("ETag of the change %s, of the read %s", changed.header.Get("ETag"), got)
+	if got := h.must(t, http.StatusOK, "GET", item, "").Header.Get("ETag"); got != changed.Header.Get("ETag") {
+		t.Errorf("ETag of the change %s, of the read %s", changed.Header.Get("ETag"), got)
 	}
 	h.must(t, http.StatusPreconditionFailed, "PATCH", item, `{"description":"y"}`, "If-Match", after)
 	h.must(t, http.StatusPreconditionFailed, "DELETE", item, "", "If-Match", after)
@@ -227,7 +227,7 @@ func TestEndpointsAreListed(t *testing.T) {
 			}
 		})
 	}
-	if link := h.must(t, http.StatusOK, "GET", endpoints+"?limit=2", "").header.Get("Link"); !strings.Contains(link, `<`+base+endpoints+`?limit=2&page=2>; rel="next"`) {
+	if link := h.must(t, http.StatusOK, "GET", endpoints+"?limit=2", "").Header.Get("Link"); !strings.Contains(link, `<`+base+endpoints+`?limit=2&page=2>; rel="next"`) {
 		t.Errorf("Link: %s", link)
 	}
 }
@@ -270,12 +270,12 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 		if diff := cmp.Diff(want, a.ids()); diff != "" {
 			t.Errorf("%s: %s", query, diff)
 		}
-		if strings.Contains(a.body, "oops") || strings.Contains(a.body, `"object":`) {
-			t.Errorf("%s shows bodies: %s", query, a.body)
+		if strings.Contains(a.Body, "oops") || strings.Contains(a.Body, `"object":`) {
+			t.Errorf("%s shows bodies: %s", query, a.Body)
 		}
 	}
-	if a := h.as(t, value.NewID(), "GET", events+"?objectId="+held.ObjectID.String(), ""); a.status != http.StatusOK || len(a.ids()) > 0 {
-		t.Errorf("another organization finds %d %s", a.status, a.body)
+	if a := h.as(t, value.NewID(), "GET", events+"?objectId="+held.ObjectID.String(), ""); a.Status != http.StatusOK || len(a.ids()) > 0 {
+		t.Errorf("another organization finds %d %s", a.Status, a.Body)
 	}
 	at := h.Now()
 	want := fmt.Sprintf(`{"id":%q,"eventId":%q,"endpointId":%q,"applicationId":%q,"organizationId":%q,"siteId":null,"type":"order.created","status":"FAILED",
@@ -284,11 +284,11 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 		"payload":{"id":%q,"type":"order.created","apiVersion":"2026-11-01","timestamp":%q,"organizationId":%q,"siteId":null,"data":{"object":{"total":12.50,"name":"é"},"previousAttributes":null}},
 		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, h.App, h.Org, at, at, reason,
 		failed.EventID, at, h.Org, failed.CreatedAt, failed.UpdatedAt)
-	if diff := cmp.Diff(compact(t, want), h.must(t, http.StatusOK, "GET", events+"/"+failed.ID.String(), "").body); diff != "" {
+	if diff := cmp.Diff(compact(t, want), h.must(t, http.StatusOK, "GET", events+"/"+failed.ID.String(), "").Body); diff != "" {
 		t.Error(diff)
 	}
 	if a := h.must(t, http.StatusOK, "GET", events+"/"+held.ID.String(), ""); a.text("heldReason") != "PAUSED" || a.text("status") != "HELD" {
-		t.Errorf("held: %s", a.body)
+		t.Errorf("held: %s", a.Body)
 	}
 }
 
@@ -352,11 +352,11 @@ func TestTestSendsAnExampleOnce(t *testing.T) {
 	} {
 		t.Run(tt.body, func(t *testing.T) {
 			a := h.must(t, http.StatusAccepted, "POST", item+"/test", tt.body)
-			if a.text("type") != tt.eventType || a.text("status") != "PENDING" || !strings.Contains(a.body, tt.object) || a.text("payload.organizationId") != h.Org.String() ||
+			if a.text("type") != tt.eventType || a.text("status") != "PENDING" || !strings.Contains(a.Body, tt.object) || a.text("payload.organizationId") != h.Org.String() ||
 				a.text("payload.id") != a.text("eventId") {
-				t.Errorf("%s", a.body)
+				t.Errorf("%s", a.Body)
 			}
-			if got, want := a.header.Get("Location"), base+"/developers/webhooks/events/"+a.text("id"); got != want {
+			if got, want := a.Header.Get("Location"), base+"/developers/webhooks/events/"+a.text("id"); got != want {
 				t.Errorf("Location %s, want %s", got, want)
 			}
 			delivery, err := h.Table.Delivery(t.Context(), h.Org, value.MustID(a.text("id")))
@@ -385,7 +385,7 @@ func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
 	h.refs(t, servicetest.MainQueue)
 	a := h.must(t, http.StatusAccepted, "POST", path, "")
 	if a.text("id") != delivery.ID.String() || a.text("eventId") != delivery.EventID.String() || a.text("status") != "PENDING" || a.field("attemptCount") != 1.0 || a.field("deliveredAt") != nil {
-		t.Errorf("redelivered: %s", a.body)
+		t.Errorf("redelivered: %s", a.Body)
 	}
 	again, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID)
 	if err != nil || again.ScheduleStart != 1 || again.DueAt == nil {
@@ -400,8 +400,8 @@ func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
 	if _, err := h.Table.CreateDelivery(t.Context(), bare); err != nil {
 		t.Fatal(err)
 	}
-	if a := h.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+bare.ID.String()+"/redeliver", ""); !strings.Contains(a.body, "payload has expired") {
-		t.Errorf("a delivery without a payload: %s", a.body)
+	if a := h.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+bare.ID.String()+"/redeliver", ""); !strings.Contains(a.Body, "payload has expired") {
+		t.Errorf("a delivery without a payload: %s", a.Body)
 	}
 
 	for _, status := range []webhook.Status{webhook.Paused, webhook.Disabled} {
@@ -426,21 +426,21 @@ func TestRecoverySendsWhatWasHeld(t *testing.T) {
 	body := fmt.Sprintf(`{"since":%q,"until":%q}`, since, second.CreatedAt)
 	a := h.must(t, http.StatusAccepted, "POST", item+"/recover", body)
 	if a.text("status") != "COMPLETED" || a.field("matchedCount") != 1.0 || a.field("requeuedCount") != 1.0 || a.text("until") != second.CreatedAt.String() {
-		t.Errorf("recovery: %s", a.body)
+		t.Errorf("recovery: %s", a.Body)
 	}
-	location := strings.TrimPrefix(a.header.Get("Location"), base)
-	if got := h.must(t, http.StatusOK, "GET", location, ""); cmp.Diff(got.body, a.body) != "" {
-		t.Errorf("read again: %s, want %s", got.body, a.body)
+	location := strings.TrimPrefix(a.Header.Get("Location"), base)
+	if got := h.must(t, http.StatusOK, "GET", location, ""); cmp.Diff(got.Body, a.Body) != "" {
+		t.Errorf("read again: %s, want %s", got.Body, a.Body)
 	}
 	if refs := h.refs(t, servicetest.MainQueue); len(refs) != 1 || refs[0] != first.Ref() {
 		t.Errorf("sent %+v, want %+v", refs, first.Ref())
 	}
 	if a := h.must(t, http.StatusAccepted, "POST", item+"/recover", fmt.Sprintf(`{"since":%q}`, since)); a.field("requeuedCount") != 1.0 || a.text("until") != h.Now().String() {
-		t.Errorf("the rest: %s", a.body)
+		t.Errorf("the rest: %s", a.Body)
 	}
 	h.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
 	if a := h.must(t, http.StatusConflict, "POST", item+"/recover", body); a.text("message") != "the endpoint is PAUSED: set its status to ACTIVE first" {
-		t.Errorf("while PAUSED: %s", a.body)
+		t.Errorf("while PAUSED: %s", a.Body)
 	}
 	h.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`)
 	e, now := h.stored(t, item), h.Now()
@@ -449,7 +449,7 @@ func TestRecoverySendsWhatWasHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := h.must(t, http.StatusConflict, "POST", item+"/recover", body); a.text("message") != "the recovery "+running.ID.String()+" of the endpoint runs already: wait for it to end" {
-		t.Errorf("while another runs: %s", a.body)
+		t.Errorf("while another runs: %s", a.Body)
 	}
 }
 
@@ -467,7 +467,7 @@ func TestARecoveryWithoutASpanSendsEverythingShown(t *testing.T) {
 			shown := h.must(t, http.StatusOK, "GET", "/developers/webhooks/events", "").field("meta.total")
 			a := h.must(t, http.StatusAccepted, "POST", item+"/recover", body, "Content-Type", "application/json")
 			if a.field("requeuedCount") != shown || shown != 2.0 {
-				t.Errorf("recovered %s, want the %v events shown", a.body, shown)
+				t.Errorf("recovered %s, want the %v events shown", a.Body, shown)
 			}
 		})
 	}
@@ -483,7 +483,7 @@ func TestAnEndpointsApplicationIsNamedInTheQuery(t *testing.T) {
 		t.Run(same, func(t *testing.T) { h.must(t, http.StatusCreated, "POST", create, body(same)) })
 	}
 	if a := h.must(t, http.StatusBadRequest, "POST", endpoints, minimal); a.text("message") != "applicationId is required: send applicationId in the query" {
-		t.Errorf("without one: %s", a.body)
+		t.Errorf("without one: %s", a.Body)
 	}
 	h.must(t, http.StatusNotFound, "POST", endpoints+"?applicationId="+value.NewID().String(), minimal)
 	theirs := h.Service.Organization(t)
@@ -498,7 +498,7 @@ func TestDeletionCancelsWhatIsHeldAtOnce(t *testing.T) {
 	h.must(t, http.StatusNotFound, "DELETE", item, "")
 	h.must(t, http.StatusNotFound, "GET", item+"/stats", "")
 	if a := h.must(t, http.StatusOK, "GET", "/developers/webhooks/events/"+held.ID.String(), ""); a.text("status") != "CANCELLED" {
-		t.Errorf("held event: %s", a.body)
+		t.Errorf("held event: %s", a.Body)
 	}
 }
 
