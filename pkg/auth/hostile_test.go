@@ -27,7 +27,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-func setOf(t *testing.T, keys ...jwk) string {
+func setOf(t testing.TB, keys ...jwk) string {
 	t.Helper()
 	document, err := json.Marshal(map[string][]jwk{"keys": keys})
 	if err != nil {
@@ -244,7 +244,7 @@ func TestKeysOfTheSameIDVerifyTheirOwnTokensOnly(t *testing.T) {
 	}
 }
 
-func newECKey(t *testing.T) *ecdsa.PrivateKey {
+func newECKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -118,11 +118,7 @@ func newProvider(t testing.TB, keys ...jwk) *provider {
 
 func (p *provider) publish(t testing.TB, keys ...jwk) {
 	t.Helper()
-	document, err := json.Marshal(map[string][]jwk{"keys": keys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.answer(http.StatusOK, string(document))
+	p.answer(http.StatusOK, setOf(t, keys...))
 }
 
 func (p *provider) answer(status int, document string) {
@@ -421,6 +417,18 @@ func TestRolesAndScopeDecideTheScopes(t *testing.T) {
 	}
 }
 
+// step fails unless the token has the outcome after so many requests for keys.
+func (p *provider) step(t *testing.T, v *Verifier, what, token, want string, requests int) {
+	t.Helper()
+	_, denial, err := v.Verify(t.Context(), token)
+	if got := outcomeOf(t, denial, err); !strings.HasPrefix(got, want) || p.asked() != requests {
+		t.Errorf("%s: got %s after %d requests, want %s after %d", what, got, p.asked(), want, requests)
+	}
+	if err != nil && !fault.Is(err, fault.Unavailable) {
+		t.Errorf("%s: got %v, want a fault of kind Unavailable", what, err)
+	}
+}
+
 func TestRotatedKeysAreFoundAndWithdrawnOnesForgotten(t *testing.T) {
 	s := makeSigners()
 	var c clock
@@ -428,45 +436,32 @@ func TestRotatedKeysAreFoundAndWithdrawnOnesForgotten(t *testing.T) {
 	v := newTestVerifier(t, func(cfg *VerifierConfig) { cfg.JWKSURL, cfg.Clock = p.URL, c.now })
 	long := claims{"exp": start.Add(24 * time.Hour).Unix()}
 	older, newer := sign(t, jwt.SigningMethodES256, "old", s.ecdsa, with(long)), sign(t, jwt.SigningMethodRS256, "new", s.rsa, with(long))
-	step := func(what string, token, want string, requests int) {
-		t.Helper()
-		if got := outcome(t, v, token); !strings.HasPrefix(got, want) || p.asked() != requests {
-			t.Errorf("%s: got %s after %d requests, want %s after %d", what, got, p.asked(), want, requests)
-		}
-	}
-	step("the first token fetches", older, "ok", 1)
-	step("the next does not", older, "ok", 1)
-	step("an unknown key at once after a fetch", newer, "unauthenticated", 1)
+	p.step(t, v, "the first token fetches", older, "ok", 1)
+	p.step(t, v, "the next does not", older, "ok", 1)
+	p.step(t, v, "an unknown key at once after a fetch", newer, "unauthenticated", 1)
 	p.publish(t, rsaJWK("new", s.rsa))
 	c.forward(11 * time.Second)
-	step("a rotated key", newer, "ok", 2)
-	step("the withdrawn key", older, "unauthenticated", 2)
+	p.step(t, v, "a rotated key", newer, "ok", 2)
+	p.step(t, v, "the withdrawn key", older, "unauthenticated", 2)
 	c.forward(11 * time.Second)
-	step("an unknown key asks again, at most every 10 s", older, "unauthenticated", 3)
-	step("and not more often", older, "unauthenticated", 3)
+	p.step(t, v, "an unknown key asks again, at most every 10 s", older, "unauthenticated", 3)
+	p.step(t, v, "and not more often", older, "unauthenticated", 3)
 	p.publish(t, ecJWK("old", s.ecdsa))
 	c.forward(11 * time.Minute)
-	step("keys are fetched again after 10 minutes", newer, "unauthenticated", 4)
+	p.step(t, v, "keys are fetched again after 10 minutes", newer, "unauthenticated", 4)
 }
 
 func TestATokenWithoutKeyIDFindsARotatedKey(t *testing.T) {
 	s := makeSigners()
-	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := newECKey(t)
 	var c clock
 	p := newProvider(t, ecJWK("", other))
 	v := newTestVerifier(t, func(cfg *VerifierConfig) { cfg.JWKSURL, cfg.Clock = p.URL, c.now })
 	token := sign(t, jwt.SigningMethodES256, "", s.ecdsa, with(nil))
-	if got := outcome(t, v, token); !strings.HasPrefix(got, "unauthenticated") {
-		t.Errorf("before: got %s, want unauthenticated", got)
-	}
+	p.step(t, v, "before", token, "unauthenticated", 1)
 	p.publish(t, ecJWK("", other), ecJWK("", s.ecdsa))
 	c.forward(11 * time.Second)
-	if got := outcome(t, v, token); got != "ok" {
-		t.Errorf("after: got %s, want ok", got)
-	}
+	p.step(t, v, "after", token, "ok", 2)
 }
 
 func TestKeysOutOfReachAreAnErrorAndNeverADenial(t *testing.T) {
@@ -477,33 +472,23 @@ func TestKeysOutOfReachAreAnErrorAndNeverADenial(t *testing.T) {
 	v := newTestVerifier(t, func(cfg *VerifierConfig) { cfg.JWKSURL, cfg.Clock = p.URL, c.now })
 	token := sign(t, jwt.SigningMethodES256, "e", s.ecdsa, with(claims{"exp": start.Add(24 * time.Hour).Unix()}))
 	unknown := sign(t, jwt.SigningMethodRS256, "x", s.rsa, with(nil))
-	step := func(what, token, want string, requests int) {
-		t.Helper()
-		_, denial, err := v.Verify(t.Context(), token)
-		if got := outcomeOf(t, denial, err); !strings.HasPrefix(got, want) || p.asked() != requests {
-			t.Errorf("%s: got %s after %d requests, want %s after %d", what, got, p.asked(), want, requests)
-		}
-		if err != nil && !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s: got %v, want a fault of kind Unavailable", what, err)
-		}
-	}
-	step("no keys yet", token, "error", 1)
-	step("no second try in 5 s", token, "error", 1)
+	p.step(t, v, "no keys yet", token, "error", 1)
+	p.step(t, v, "no second try in 5 s", token, "error", 1)
 	c.forward(6 * time.Second)
 	for i, broken := range []string{"<html>", `{}`, `{"keys":5}`, `{"keys":[]} x`, strings.Repeat(" ", keysMaxLength+1)} {
 		p.answer(http.StatusOK, broken)
-		step("an answer that is no JWK Set", token, "error", 2+i)
+		p.step(t, v, "an answer that is no JWK Set", token, "error", 2+i)
 		c.forward(6 * time.Second)
 	}
 	p.publish(t, ecJWK("e", s.ecdsa))
-	step("back again", token, "ok", 7)
+	p.step(t, v, "back again", token, "ok", 7)
 	p.answer(http.StatusBadGateway, "")
 	c.forward(11 * time.Second)
-	step("an unknown key while out of reach", unknown, "error", 8)
+	p.step(t, v, "an unknown key while out of reach", unknown, "error", 8)
 	c.forward(11 * time.Minute)
-	step("a known key while out of reach", token, "ok", 9)
+	p.step(t, v, "a known key while out of reach", token, "ok", 9)
 	c.forward(50 * time.Minute)
-	step("a known key after an hour out of reach", token, "error", 10)
+	p.step(t, v, "a known key after an hour out of reach", token, "error", 10)
 	if got := outcome(t, v, hs256(t, claims{"exp": start.Add(24 * time.Hour).Unix()})); got != "ok" {
 		t.Errorf("HS256 needs no keys: got %s", got)
 	}
@@ -580,11 +565,7 @@ func TestAKeySetKeepsWhatItUnderstands(t *testing.T) {
 func FuzzParseKeySet(f *testing.F) {
 	s := makeSigners()
 	for _, k := range []jwk{rsaJWK("r", s.rsa), ecJWK("e", s.ecdsa), edJWK("o", s.ed25519)} {
-		text, err := json.Marshal(map[string][]jwk{"keys": {k}})
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+		f.Add([]byte(setOf(f, k)))
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
 		keys, err := parseKeySet(document)
