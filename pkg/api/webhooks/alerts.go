@@ -89,7 +89,11 @@ func (a *area) setAlerts(r *api.Request) (*api.Response, error) {
 	case err != nil:
 		return nil, err
 	case e != nil:
-		return answerAlerts(a.changeAlerts(r, e.ID, dto))
+		change := webhook.EndpointChange{
+			URL:    account.Patch[string]{Given: true, Value: *dto.URL},
+			Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active},
+		}
+		return answerAlerts(a.changeEndpoint(r, e.ID, nil, func(e *webhook.Endpoint) (*webhook.Endpoint, error) { return e.Update(change, a.now()) }))
 	}
 	if err := r.CheckIfMatch(""); err != nil {
 		return nil, err
@@ -103,19 +107,10 @@ func (a *area) setAlerts(r *api.Request) (*api.Response, error) {
 	return &api.Response{JSON: shape, ETag: e.ETag(webhook.Counters{})}, nil
 }
 
-// changeAlerts gives an alert URL that exists its next URL, and activates it.
-func (a *area) changeAlerts(r *api.Request, id value.ID, dto webhook.SetAlertsDto) (*webhook.Endpoint, error) {
-	change := webhook.EndpointChange{
-		URL:    account.Patch[string]{Given: true, Value: *dto.URL},
-		Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active},
-	}
-	return a.changeEndpoint(r, id, nil, func(e *webhook.Endpoint) (*webhook.Endpoint, error) { return e.Update(change, a.now()) })
-}
-
 func (a *area) deleteAlerts(r *api.Request) (*api.Response, error) {
 	_, e, err := a.alertURL(r)
 	if e, err = foundAlerts(e, err); err != nil {
 		return nil, err
 	}
-	return a.remove(r, e.ID, fault.Missing("alert URL"), func(e *webhook.Endpoint) error { return checkChange(r, e, nil) })
+	return a.remove(r, e.ID, fault.Missing("alert URL"))
 }

@@ -216,13 +216,12 @@ func checkChange(r *api.Request, e *webhook.Endpoint, permitted func(*webhook.En
 }
 
 func (a *area) deleteEndpoint(r *api.Request) (*api.Response, error) {
-	return a.remove(r, r.PathID("id"), errNoEndpoint(), func(e *webhook.Endpoint) error { return checkChange(r, e, nil) })
+	return a.remove(r, r.PathID("id"), errNoEndpoint())
 }
 
-// remove deletes an endpoint once check has seen it; absent is the answer when
-// there is none.
-func (a *area) remove(r *api.Request, id value.ID, absent error, check func(*webhook.Endpoint) error) (*api.Response, error) {
-	deleted, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id, check)
+// remove deletes an endpoint; absent is the answer when there is none.
+func (a *area) remove(r *api.Request, id value.ID, absent error) (*api.Response, error) {
+	deleted, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id, func(e *webhook.Endpoint) error { return checkChange(r, e, nil) })
 	if err != nil {
 		return nil, err
 	}
