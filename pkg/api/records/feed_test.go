@@ -320,26 +320,6 @@ func TestNowIsTheCursorOfThePresent(t *testing.T) {
 	}
 }
 
-// Of a walk over several instances each page has all that the first one promised.
-func TestAnInstanceThatIsBehindLeavesNothingOut(t *testing.T) {
-	w := newHarness(t, present)
-	ahead, behind := w.serve(), w.serve()
-	w.least(ours, commerce.KindProduct, numbered(1))
-	w.settle()
-	ask(t, behind, user(), feedPath)
-	w.least(ours, commerce.KindProduct, numbered(2))
-	w.index()
-	first := ask(t, ahead, user(), feedPath+"?limit=1").changes(t)
-	rest := ask(t, behind, user(), feedPath+"?after="+first.Meta.Next)
-	if got := rest.shown(t); !first.Meta.More || got != "put product 2" {
-		t.Errorf("the second page is %s, want product 2", got)
-	}
-	last := rest.changes(t).Meta
-	if a := ask(t, w.serve(), user(), feedPath+"?after="+last.Next); last.More || a.shown(t) != "" {
-		t.Errorf("the third page is %s, want none", a.body)
-	}
-}
-
 // A list that changes all the time must not keep a client from the others.
 func TestEachListHasItsTurn(t *testing.T) {
 	w := newHarness(t, present)

@@ -234,21 +234,3 @@ func TestNoCacheReadsTheIndexNow(t *testing.T) {
 		w.Pass(time.Second)
 	}
 }
-
-// Of a walk over several instances each page shows what its first page could
-// see: else a change between the two views would be before X-Sync-From and on
-// no page.
-func TestAWalkGoesOnFromWhatItsFirstPageSaw(t *testing.T) {
-	w := newHarness(t, present)
-	ahead, behind := w.serve(), w.serve()
-	w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "p"})
-	w.settle()
-	ask(t, behind, user(), "/api/products")
-	w.put(commerce.KindProduct, map[string]any{"id": numbered(2), "name": "p"})
-	w.index()
-	first := ask(t, ahead, user(), "/api/products?limit=1&afterId="+value.ID{}.String())
-	rest := ask(t, behind, user(), "/api/products?limit=1&afterId="+numbered(1).String())
-	if first.ids(t) != numbered(1).String() || rest.ids(t) != numbered(2).String() {
-		t.Errorf("the pages are %s and %s", first.body, rest.body)
-	}
-}
