@@ -15,7 +15,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -104,78 +103,70 @@ func TestFewAddressesOfANameAreDialled(t *testing.T) {
 	if out := post(t, n.client(), "https://many.test/", 5*time.Second); out.Kind != outbound.Failed || out.Reason != "connection refused" {
 		t.Errorf("outcome %+v", out)
 	}
-	reached := n.reached()
-	six := 0
-	for _, addr := range reached {
-		if strings.Contains(addr, ":") {
-			six++
-		}
-	}
-	if len(reached) != 6 || six != 3 {
-		t.Errorf("dialled %s, want 3 of each family", reached)
+	if reached := n.reached(); len(reached) != 6 {
+		t.Errorf("dialled %s, want six", reached)
 	}
 }
 
-// An address that swallows everything must not keep the others waiting.
-func TestSilentAddressIsOvertaken(t *testing.T) {
+// An address that swallows everything leaves the others their share of the time.
+func TestSilentAddressIsPassedOver(t *testing.T) {
 	n := newNetwork(t)
 	n.host(t, "93.184.216.34", ok, "half.test")
 	n.name("half.test", "93.184.216.1", "93.184.216.2", "93.184.216.34")
 	c := outbound.New(n.cfg)
-	var abandoned atomic.Int32
 	c.Connect(func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
 		if target.Addr().String() == "93.184.216.34" {
 			return n.connect(ctx, target)
 		}
 		<-ctx.Done()
-		abandoned.Add(1)
 		return nil, ctx.Err()
 	})
-	out := post(t, c, "https://half.test/", 10*time.Second)
-	if out.Kind != outbound.Answered || out.Took > 5*time.Second {
+	if out := post(t, c, "https://half.test/", 900*time.Millisecond); out.Kind != outbound.Answered {
 		t.Errorf("outcome %+v", out)
 	}
-	eventually(t, "the other dials end", func() bool { return abandoned.Load() == 2 })
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(5 * time.Second)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within 5 s: %s", what)
-		}
-	}
-}
-
-// The Lambda runtime API would hand out other tenants' events and take
-// answers to them.
-func TestLambdaRuntimeAPIIsOutOfReach(t *testing.T) {
+// The Lambda runtime API, at port 9001, would hand out other tenants' events and
+// take answers to them.
+func TestForbiddenTargetsAreNotDialled(t *testing.T) {
 	n := newNetwork(t)
 	n.name("runtime.test", "127.0.0.1")
 	n.name("public.test", "93.184.216.34")
-	for url, private := range map[string]bool{
-		"https://127.0.0.1:9001/2018-06-01/runtime/invocation/next": false,
-		"https://[::ffff:7f00:1]:9001/":                             false,
-		"https://0.0.0.0:9001/":                                     false,
-		"https://runtime.test:9001/":                                false,
-		"https://runtime.test/":                                     false,
-		"https://public.test:9001/":                                 false,
-		"http://127.0.0.1:9001/":                                    true,
-		"http://localhost:9001/":                                    true,
-		"https://127.0.0.1:09001/":                                  true,
+	for _, row := range []struct {
+		url     string
+		private bool // are permitted
+	}{
+		{"https://127.0.0.1/", false},
+		{"https://localhost/", false},
+		{"https://[::ffff:127.0.0.1]/", false},
+		{"https://[::1]/", false},
+		{"https://0.0.0.0/", false},
+		{"https://169.254.169.254/latest/meta-data/", false},
+		{"https://[fd00:ec2::254]/latest/meta-data/", false},
+		{"http://93.184.216.34/", false},
+		{"https://user:secret@93.184.216.34/", false},
+		{"ftp://93.184.216.34/", false},
+		{"https:///path", false},
+		{"::", false},
+		{"https://127.0.0.1:9001/2018-06-01/runtime/invocation/next", false},
+		{"https://[::ffff:7f00:1]:9001/", false},
+		{"https://0.0.0.0:9001/", false},
+		{"https://runtime.test:9001/", false},
+		{"https://runtime.test/", false},
+		{"https://public.test:9001/", false},
+		{"http://127.0.0.1:9001/", true},
+		{"http://localhost:9001/", true},
+		{"https://127.0.0.1:09001/", true},
 	} {
-		n.cfg.AllowPrivateTargets = private
-		if out := post(t, n.client(), url, 5*time.Second); out.Kind != outbound.Forbidden {
-			t.Errorf("%s: outcome %+v", url, out)
-		}
-	}
-	if got := n.reached(); len(got) != 0 {
-		t.Errorf("dialled %s", got)
+		t.Run(row.url, func(t *testing.T) {
+			n.cfg.AllowPrivateTargets = row.private
+			if out := post(t, n.client(), row.url, 5*time.Second); out.Kind != outbound.Forbidden {
+				t.Errorf("outcome %+v", out)
+			}
+			if got := n.reached(); len(got) != 0 {
+				t.Errorf("dialled %s", got)
+			}
+		})
 	}
 }
 
@@ -233,6 +224,16 @@ func speak(t *testing.T, answer func(conn *net.TCPConn)) (address string, ended 
 		}
 	}()
 	return l.Addr().String(), ends
+}
+
+// awaitEnd fails when a connection, or a dial, is not let go of.
+func awaitEnd(t *testing.T, ended <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Error("it goes on")
+	}
 }
 
 // drip writes the text over and over, a byte at a time, until nobody listens.
@@ -347,11 +348,7 @@ func TestHostileAnswersEndInTimeAndInWords(t *testing.T) {
 			if strings.HasPrefix(row.name, "HTTP/2 status") {
 				return // a good answer: its connection is kept
 			}
-			select {
-			case <-ended:
-			case <-time.After(5 * time.Second):
-				t.Error("the connection is still open")
-			}
+			awaitEnd(t, ended)
 		})
 	}
 }
@@ -389,11 +386,7 @@ func TestHandshakeEndsWithItsAttempt(t *testing.T) {
 	if out.Kind != outbound.Failed || out.Reason != "timed out after 0.1 s waiting for the TLS handshake" {
 		t.Errorf("outcome %+v", out)
 	}
-	select {
-	case <-ended:
-	case <-time.After(5 * time.Second):
-		t.Error("the connection is still open")
-	}
+	awaitEnd(t, ended)
 }
 
 func TestConnectEndsWithItsAttempt(t *testing.T) {
@@ -410,11 +403,7 @@ func TestConnectEndsWithItsAttempt(t *testing.T) {
 	if out.Kind != outbound.Failed || out.Reason != "timed out after 0.1 s connecting" {
 		t.Errorf("outcome %+v", out)
 	}
-	select {
-	case <-ended:
-	case <-time.After(5 * time.Second):
-		t.Error("the dial goes on")
-	}
+	awaitEnd(t, ended)
 }
 
 // HTTP/2 is not offered, so that none of its frames are ever read.
@@ -542,29 +531,6 @@ func TestFailureOfTheReachableAddressIsTold(t *testing.T) {
 	}
 }
 
-// A connection that comes about after another one was chosen is closed.
-func TestOvertakenConnectionIsClosed(t *testing.T) {
-	url := serve(t, ok)
-	late, closed := newPipe()
-	c := outbound.New(outbound.Config{AllowPrivateTargets: true, Resolver: resolver{"127.0.0.1", "127.0.0.2"}})
-	c.Connect(func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
-		if target.Addr() == netip.MustParseAddr("127.0.0.1") {
-			<-ctx.Done()
-			return late, nil
-		}
-		return new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
-	})
-	if out := post(t, c, "http://two.test/", 5*time.Second); out.Kind != outbound.Answered {
-		t.Errorf("outcome %+v", out)
-	}
-	select {
-	case <-closed:
-	case <-time.After(5 * time.Second):
-		t.Error("the connection is still open")
-	}
-}
-
-// So is one whose handshake failed.
 func TestConnectionWithoutTLSIsClosed(t *testing.T) {
 	conn, closed := newPipe()
 	c := outbound.New(outbound.Config{AllowPrivateTargets: true})
@@ -572,11 +538,7 @@ func TestConnectionWithoutTLSIsClosed(t *testing.T) {
 	if out := post(t, c, "https://127.0.0.1/", 5*time.Second); out.Reason != "the receiver does not speak TLS on this port" {
 		t.Errorf("outcome %+v", out)
 	}
-	select {
-	case <-closed:
-	case <-time.After(5 * time.Second):
-		t.Error("the connection is still open")
-	}
+	awaitEnd(t, closed)
 }
 
 // newPipe is a connection to a receiver that answers whatever comes with an

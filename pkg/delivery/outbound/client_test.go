@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"fmt"
 	"io"
 	"log"
 	"math/big"
@@ -125,36 +124,6 @@ func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
 	}
 	if got := n.reached(); !slices.Equal(got, []string{"93.184.216.34"}) {
 		t.Errorf("dialled %s", got)
-	}
-}
-
-func TestForbiddenTargetsAreRefusedWithoutARequest(t *testing.T) {
-	var asked atomic.Bool
-	srv := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Store(true) }))
-	t.Cleanup(srv.Close)
-	port := srv.Listener.Addr().(*net.TCPAddr).Port
-	c := outbound.New(outbound.Config{})
-	for _, url := range []string{
-		fmt.Sprintf("https://127.0.0.1:%d/", port),
-		fmt.Sprintf("https://localhost:%d/", port),
-		fmt.Sprintf("https://[::ffff:127.0.0.1]:%d/", port),
-		fmt.Sprintf("https://[::1]:%d/", port),
-		fmt.Sprintf("https://0.0.0.0:%d/", port),
-		"https://169.254.169.254/latest/meta-data/",
-		"https://[fd00:ec2::254]/latest/meta-data/",
-		fmt.Sprintf("http://127.0.0.1:%d/", port),
-		fmt.Sprintf("https://user:secret@127.0.0.1:%d/", port),
-		"ftp://127.0.0.1/",
-		"https:///path",
-		"::",
-	} {
-		out := post(t, c, url, 2*time.Second)
-		if out.Kind != outbound.Forbidden || out.Reason == "" {
-			t.Errorf("%s: outcome %+v", url, out)
-		}
-	}
-	if asked.Load() {
-		t.Error("a forbidden target was asked")
 	}
 }
 

@@ -11,14 +11,9 @@ import (
 	"time"
 )
 
-const (
-	// maxAddresses bounds the addresses of a name that are dialled, so that
-	// a name with hundreds does not make a scanner of us.
-	maxAddresses = 6
-	// stagger is how long the next address waits for the one before it
-	// (RFC 8305, 8).
-	stagger = 250 * time.Millisecond
-)
+// maxAddresses bounds the addresses of a name that are dialled, so that a name
+// with hundreds does not make a scanner of us.
+const maxAddresses = 6
 
 // Resolver finds the addresses of a name; [*net.Resolver] is one.
 type Resolver interface {
@@ -65,7 +60,7 @@ func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) 
 		return nil, fmt.Errorf("dial %s: %w", host, refused)
 	}
 	attemptOf(ctx).enter(connecting)
-	return d.race(ctx, alternate(targets))
+	return d.dialEach(ctx, targets[:min(len(targets), maxAddresses)])
 }
 
 // dialTLS is dial and the handshake. The transport gives its own handshakes
@@ -106,78 +101,31 @@ func (d *dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addrs, nil
 }
 
-// alternate keeps the resolver's order of preference, but changes the family
-// with every address, so that one family that is cut off costs little time.
-func alternate(targets []netip.AddrPort) []netip.AddrPort {
-	var families [2][]netip.AddrPort
-	for _, t := range targets {
-		family := 0
-		if t.Addr().Is4() != targets[0].Addr().Is4() {
-			family = 1
-		}
-		families[family] = append(families[family], t)
-	}
-	var mixed []netip.AddrPort
-	for i := range targets {
-		for _, family := range families {
-			if i < len(family) && len(mixed) < maxAddresses {
-				mixed = append(mixed, family[i])
-			}
-		}
-	}
-	return mixed
-}
-
-// race connects to the first target that accepts. Each starts when the one
-// before it failed, or was given its head start.
-func (d *dialer) race(ctx context.Context, targets []netip.AddrPort) (net.Conn, error) {
-	if len(targets) == 1 {
-		return d.connect(ctx, targets[0])
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type result struct {
-		conn net.Conn
-		err  error
-	}
-	results := make(chan result)
-	start := func(target netip.AddrPort) {
-		conn, err := d.connect(ctx, target)
-		select {
-		case results <- result{conn, err}:
-		case <-ctx.Done():
-			if conn != nil {
-				conn.Close()
-			}
-		}
-	}
-	headStart := time.NewTimer(0)
-	defer headStart.Stop()
+// dialEach connects to the first target that accepts, one after the other. Each
+// gets its share of the time that is left, as [net.Dialer] gives it.
+func (d *dialer) dialEach(ctx context.Context, targets []netip.AddrPort) (net.Conn, error) {
 	var failure error
-	for started, ended := 0, 0; ended < len(targets); {
-		next := headStart.C
-		if started == len(targets) {
-			next = nil
+	for i, target := range targets {
+		conn, err := d.dialOne(ctx, target, len(targets)-i)
+		if err == nil {
+			return conn, nil
 		}
-		select {
-		case <-next:
-			go start(targets[started])
-			started++
-			headStart.Reset(stagger)
-		case r := <-results:
-			if r.err == nil {
-				return r.conn, nil
-			}
-			ended++
-			if failure == nil || lacksIPv6(failure) {
-				failure = r.err
-			}
-			headStart.Reset(0)
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if failure == nil || !lacksIPv6(err) {
+			failure = err
 		}
 	}
 	return nil, failure
+}
+
+// dialOne connects to a target, with as many to come that share the time, itself
+// included.
+func (d *dialer) dialOne(ctx context.Context, target netip.AddrPort, sharers int) (net.Conn, error) {
+	if end, ends := ctx.Deadline(); ends {
+		limited, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(sharers))
+		defer cancel()
+		ctx = limited
+	}
+	return d.connect(ctx, target)
 }
 
 // lacksIPv6 recognizes that this host has no way to IPv6 addresses.
