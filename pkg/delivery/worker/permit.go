@@ -10,30 +10,23 @@ import (
 
 const (
 	// attemptsPerPermit is how many attempts of an endpoint a process that
-	// holds one of its permits may have under way in the main lane. With
-	// [webhook.PermitHolders] it bounds them at 50 over all processes.
+	// holds one of its permits may have under way in the main lane, as many as
+	// the messages of a batch. With [webhook.PermitHolders] it bounds them at 50
+	// over all processes.
 	attemptsPerPermit = 10
 	// leaseTime is how long a permit is leased. At least minLeaseLeft of it
-	// must be left when an attempt starts, which waits for room first and
-	// lasts up to 30 s. A lease with less than leaseRenewBelow left is renewed before
-	// it comes to that.
+	// must be left when an attempt starts, which lasts up to 30 s. A lease with
+	// less than leaseRenewBelow left is renewed before it comes to that.
 	leaseTime       = 45 * time.Second
 	leaseRenewBelow = 35 * time.Second
 	minLeaseLeft    = 33 * time.Second
 	// leaseRefused is how long a process that got no permit does not ask
 	// again.
 	leaseRefused = time.Second
-	// maxPermitWait is how long an attempt waits for another one of its endpoint to
-	// end. After a wait in vain nobody waits for as long: what the endpoint
-	// delays would delay its neighbours too. Nor does an attempt wait when
-	// those that wait already will take longer.
-	maxPermitWait = 500 * time.Millisecond
-	// maxTotalPermitWait bounds a wait while others end.
-	maxTotalPermitWait = 2 * time.Second
 )
 
-// permits are the leased permits of endpoints, and the limits of the attempts
-// that are under way with them.
+// permits are the leased permits of endpoints, and the attempts that are under
+// way with them.
 type permits struct {
 	store  Permits
 	holder string
@@ -46,14 +39,14 @@ type permits struct {
 // permit is this process's share in the attempts of an endpoint.
 type permit struct {
 	lease   lease
-	limiter limiter
+	running chan struct{} // holds one for each attempt under way
 }
 
 func newPermits(store Permits, clock func() time.Time) *permits {
 	return &permits{
 		store: store, holder: value.NewRandomID().String(), clock: clock,
 		byEndpoint: newBounded[value.ID](rememberedEndpoints, func(p *permit) bool {
-			return len(p.lease.lock)+len(p.limiter.running) > 0
+			return len(p.lease.lock)+len(p.running) > 0
 		}),
 	}
 }
@@ -65,7 +58,7 @@ func (p *permits) find(endpoint value.ID) *permit {
 	defer p.mu.Unlock()
 	one, found := p.byEndpoint.get(endpoint)
 	if !found {
-		one = &permit{lease: lease{lock: make(chan struct{}, 1)}, limiter: limiter{running: make(chan struct{}, attemptsPerPermit)}}
+		one = &permit{lease: lease{lock: make(chan struct{}, 1)}, running: make(chan struct{}, attemptsPerPermit)}
 		p.byEndpoint.put(endpoint, one)
 	}
 	return one
@@ -86,21 +79,25 @@ func (p *permits) renew(ctx context.Context, org, endpoint value.ID, left time.D
 }
 
 // start starts an attempt of the endpoint when the process holds a permit and
-// there is room, or soon will be. end ends the attempt; it is nil when it was
-// not started. One whose message came alone needs no permit while the process
-// has no other under way: an endpoint that many messages wait for has batches of
-// several, so that no more than the processes' first attempts go past the bound.
+// has fewer attempts under way than that permits. end ends the attempt; it is nil
+// when it was not started. One whose message came alone needs no permit while the
+// process has no other under way: an endpoint that many messages wait for has
+// batches of several, so that no more than the processes' first attempts go past
+// the bound.
 func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool) (end func(), err error) {
 	one := p.find(endpoint)
-	if !alone || !one.limiter.enterFirst() {
+	if !alone || len(one.running) > 0 {
 		// The lease that was taken when the batch was read may have run low since.
-		one, err = p.renew(ctx, org, endpoint, minLeaseLeft)
-		if one == nil || err != nil || !one.limiter.enter(ctx) {
+		if one, err = p.renew(ctx, org, endpoint, minLeaseLeft); one == nil || err != nil {
 			return nil, err
 		}
 	}
-	start := time.Now()
-	return func() { one.limiter.leave(time.Since(start)) }, nil
+	select {
+	case one.running <- struct{}{}:
+		return func() { <-one.running }, nil
+	default:
+		return nil, nil
+	}
 }
 
 // lease is a permit as the store gave it to this process.
@@ -133,98 +130,4 @@ func (l *lease) renew(ctx context.Context, clock func() time.Time, left time.Dur
 		l.refusedUntil = now.Add(leaseRefused)
 	}
 	return held, err
-}
-
-// limiter bounds the attempts of an endpoint that this process has under way.
-// Its times are the system clock's, which timers follow.
-type limiter struct {
-	running chan struct{} // holds one for each attempt under way
-
-	mu          sync.Mutex
-	waiting     int           // for room
-	noWaitUntil time.Time     // after a wait in vain
-	duration    time.Duration // of an attempt, the last ones weighing most
-	lastEnd     time.Time     // of an attempt
-}
-
-// enterFirst starts an attempt if none is under way, and reports whether it did.
-func (l *limiter) enterFirst() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.running) > 0 {
-		return false
-	}
-	select {
-	case l.running <- struct{}{}:
-		return true
-	default: // others were faster
-		return false
-	}
-}
-
-// enter reports whether an attempt may start. It waits for room as long as
-// attempts end.
-func (l *limiter) enter(ctx context.Context) bool {
-	select {
-	case l.running <- struct{}{}:
-		return true
-	default:
-	}
-	if !l.startWaiting() {
-		return false
-	}
-	start, timer := time.Now(), time.NewTimer(maxPermitWait)
-	defer timer.Stop()
-	defer l.stopWaiting()
-	for {
-		select {
-		case l.running <- struct{}{}:
-			return true
-		case <-ctx.Done():
-			return false
-		case <-timer.C:
-		}
-		wait := l.waitOn(start)
-		if wait <= 0 {
-			return false
-		}
-		timer.Reset(wait)
-	}
-}
-
-func (l *limiter) startWaiting() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Now().Before(l.noWaitUntil) || time.Duration(l.waiting)*l.duration/attemptsPerPermit > maxPermitWait {
-		return false
-	}
-	l.waiting++
-	return true
-}
-
-func (l *limiter) stopWaiting() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting--
-}
-
-// waitOn is for how long a wait that began at start is worth going on. When
-// it is not, nobody waits for a while.
-func (l *limiter) waitOn(start time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	wait := min(maxPermitWait-time.Since(l.lastEnd), maxTotalPermitWait-time.Since(start))
-	if wait <= 0 {
-		l.noWaitUntil = time.Now().Add(maxPermitWait)
-	}
-	return wait
-}
-
-// leave ends an attempt, which took the time.
-func (l *limiter) leave(took time.Duration) {
-	<-l.running
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lastEnd = time.Now()
-	l.duration += (took - l.duration) / 8
 }
