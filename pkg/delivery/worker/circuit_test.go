@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -119,34 +118,6 @@ func TestAnEndpointThatNeverSucceededIsProbedSoon(t *testing.T) {
 	}
 }
 
-func TestCircuitOpensWhenFourOfFiveFailedOfFifty(t *testing.T) {
-	h := newHarness(t)
-	for _, tt := range []struct {
-		failed int // of 50, the successes among the first
-		want   bool
-	}{{39, false}, {40, true}} {
-		rcv := newReceiver(t, func(n int, w http.ResponseWriter) {
-			if n <= 49 && n%5 == 1 || n == 2 && tt.failed == 39 {
-				return
-			}
-			w.WriteHeader(http.StatusInternalServerError)
-		})
-		e, _ := h.endpoint(t, rcv.url, 1)
-		for range 5 {
-			for range 10 {
-				h.event(t, e)
-			}
-			h.drain(t)
-			h.CountStream(t)
-			h.Pass(2 * time.Second) // until the health is read again
-		}
-		c := h.counters(t, e, int64(50-tt.failed), int64(tt.failed))
-		if got := h.routing(t, e).Circuit; got.Open() != tt.want {
-			t.Errorf("%d failures of 50: circuit %+v, want open %t; counters %+v", tt.failed, got, tt.want, c)
-		}
-	}
-}
-
 // drain handles what is in the queues, in whatever lane it comes, and takes
 // away what stays.
 func (h *harness) drain(t *testing.T) {
@@ -187,36 +158,18 @@ func (h *harness) open(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	return delivery
 }
 
-func TestFailedProbeHoldsItsRowAgainAndDoublesTheWait(t *testing.T) {
-	h := newHarness(t)
-	rcv := newReceiver(t, always(http.StatusInternalServerError))
-	e, _ := h.endpoint(t, rcv.url, 10)
-	delivery := h.open(t, e)
-	for i, minutes := range []int{2, 4, 8, 16, 32, 60, 60} {
-		want := time.Duration(minutes) * time.Minute
-		h.Pass(time.Hour)
-		if left := h.probe(t, delivery); len(left) > 0 {
-			t.Fatalf("messages left: %+v", left)
-		}
-		if got := h.delivery(t, delivery, webhook.DeliveryHeld, i+1); got.HeldReason != webhook.HeldCircuitOpen {
-			t.Errorf("delivery %+v", got)
-		}
-		c := h.routing(t, e).Circuit
-		if wait := c.ProbeAt.Std().Sub(h.Time()).Round(time.Second); c.Interval() != want || wait != want {
-			t.Errorf("after probe %d: %+v, the next in %s; want %s", i+1, c, wait, want)
-		}
-	}
-	h.counters(t, e, 0, 7)
-	rcv.requests(t, 7)
-}
-
-func TestFailedProbeEndsNoDelivery(t *testing.T) {
+func TestFailedProbeIsHeldAgainAndEndsNoDelivery(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 0)
 	delivery := h.open(t, e)
-	h.probe(t, delivery)
-	h.delivery(t, delivery, webhook.DeliveryHeld, 1)
+	if left := h.probe(t, delivery); len(left) > 0 {
+		t.Errorf("messages left: %+v", left)
+	}
+	if got := h.delivery(t, delivery, webhook.DeliveryHeld, 1); got.HeldReason != webhook.HeldCircuitOpen {
+		t.Errorf("delivery %+v", got)
+	}
+	h.counters(t, e, 0, 1)
 	if c := h.routing(t, e).Circuit; !c.Open() || c.Interval() != 2*time.Minute {
 		t.Errorf("circuit %+v, want it open for 2 minutes more", c)
 	}
@@ -239,73 +192,22 @@ func TestSuccessfulProbeClosesTheCircuit(t *testing.T) {
 	h.counters(t, e, 2, 0)
 }
 
-func TestProbeOfAnEndpointThatMustNotBeAskedIsHeld(t *testing.T) {
-	h := newHarness(t)
-	rcv := newReceiver(t, always(http.StatusOK))
-	e, _ := h.endpoint(t, rcv.url, 3)
-	delivery := h.open(t, e)
-	h.SetStatus(t, e.ID, webhook.Paused)
-	h.probe(t, delivery)
-	if got := h.delivery(t, delivery, webhook.DeliveryHeld, 0); got.HeldReason != webhook.HeldPaused {
-		t.Errorf("delivery %+v, want it held for the pause", got)
-	}
-	rcv.requests(t, 0)
-}
-
 func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 	h := newHarness(t)
-	rcv := newReceiver(t, always(http.StatusInternalServerError))
-	e, _ := h.endpoint(t, rcv.url, 10)
-	delivery := h.open(t, e)
-	const step = 5 * 24 * time.Hour / 20
-	for i := range 21 {
-		if i > 0 {
-			h.Pass(step)
-		}
-		if i%7 == 6 { // its retries end before
-			now := h.Now()
-			delivery = h.ChangeDelivery(t, delivery.ID, func(d *webhook.Delivery) *webhook.Delivery {
-				return d.Requeue(now).Hold(webhook.HeldCircuitOpen, now)
-			})
-		}
+	e, _ := h.endpoint(t, newReceiver(t, always(http.StatusInternalServerError)).url, 10)
+	delivery, reason := h.open(t, e), "answered 500"
+	for range 19 {
+		h.Count(t, e.ID, h.Now(), webhook.Attempt{At: h.Now(), Error: &reason})
+	}
+	for i, pass := range []time.Duration{5*24*time.Hour - time.Minute, time.Minute} {
+		h.Pass(pass)
 		h.probe(t, delivery)
-		after, err := h.Table.Endpoint(t.Context(), h.Org, e.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		disabled := after.Status == webhook.Disabled
-		if disabled != (i == 20) {
-			t.Fatalf("after %d failures in %s: %+v", i+1, time.Duration(i)*step, after)
-		}
-		if disabled && (after.DisabledReason == nil || after.Circuit != nil) {
-			t.Errorf("endpoint %+v", after)
+		got := h.StoredEndpoint(t, e.ID)
+		if disabled := got.Status == webhook.Disabled; disabled != (i == 1) || disabled && (got.DisabledReason == nil || got.Circuit != nil) {
+			t.Fatalf("after %d failures more: %+v", i+1, got)
 		}
 	}
 	h.counters(t, e, 0, 21)
-}
-
-func TestTestsAreOutsideOfCountersAndCircuit(t *testing.T) {
-	h := newHarness(t)
-	rcv := newReceiver(t, always(http.StatusInternalServerError))
-	e, _ := h.endpoint(t, rcv.url, 3)
-	for i := range 60 {
-		delivery := h.event(t, e)
-		stored := h.delivery(t, delivery, webhook.DeliveryPending, 0)
-		test := *stored
-		test.Test, test.UpdatedAt = true, stored.UpdatedAt+1
-		if _, err := h.Table.PutDelivery(t.Context(), stored, &test); err != nil {
-			t.Fatal(err)
-		}
-		if i%10 == 9 {
-			h.drain(t)
-			h.Pass(time.Minute)
-		}
-	}
-	rcv.requests(t, 60)
-	h.counters(t, e, 0, 0)
-	if c := h.routing(t, e); c.Circuit != nil || c.Lane != webhook.LaneMain {
-		t.Errorf("routing %+v", c)
-	}
 }
 
 func TestSlowEndpointsAreAskedInTheSlowLaneUntilTheyAreFast(t *testing.T) {
@@ -342,24 +244,4 @@ func TestSlowEndpointsAreAskedInTheSlowLaneUntilTheyAreFast(t *testing.T) {
 	if got := h.routing(t, e).Lane; got != webhook.LaneMain {
 		t.Errorf("after a fast attempt in five minutes: lane %q", got)
 	}
-}
-
-func TestFailuresBeforeAnotherURLDoNotCountAgainstIt(t *testing.T) {
-	h := newHarness(t)
-	rcv := newReceiver(t, always(http.StatusInternalServerError))
-	e, _ := h.endpoint(t, rcv.url, 0)
-	for i := range 12 {
-		if i == 9 {
-			h.Pass(time.Second)
-			h.ChangeEndpoint(t, e.ID, func(e *webhook.Endpoint) {
-				e.URL, e.HealthSince = fmt.Sprintf("%s/%d", rcv.url, i), h.Now()
-			})
-		}
-		h.deliver(t, e)
-		h.Pass(10 * time.Second)
-	}
-	if c := h.routing(t, e).Circuit; c != nil {
-		t.Errorf("circuit %+v after 9 failures and 3 at another url", c)
-	}
-	h.counters(t, e, 0, 12)
 }

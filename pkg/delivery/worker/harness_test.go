@@ -194,9 +194,3 @@ func (h *harness) routing(t *testing.T, e *webhook.Endpoint) webhook.Routing {
 	t.Helper()
 	return h.StoredEndpoint(t, e.ID).Routing()
 }
-
-func (r *receiver) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.got)
-}

@@ -25,15 +25,25 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
+// scale divides the size of the test, which takes a quarter of a minute at 1.
+const scale = 10
+
 // model is a table and two queues in memory under a clock that the test
 // moves. What it keeps of deliveries, shards and routings follows the table's
 // rules; its queues hand out messages in the order in which they come.
 type model struct {
-	memory
+	mu         sync.Mutex
+	now        time.Time
+	endpoints  map[value.ID]*webhook.Endpoint
+	deliveries map[value.ID]*webhook.Delivery
+	shards     map[shardID]webhook.StoredCounterShard
+	lanes      map[webhook.Lane]*modelQueue
+	next       int // number of the last message
+}
 
-	now   time.Time
-	lanes map[webhook.Lane]*modelQueue
-	next  int // number of the last message
+type shardID struct {
+	endpoint value.ID
+	shard    int
 }
 
 // modelQueue is one of the queues.
@@ -66,10 +76,8 @@ func (l *laterMessages) Pop() any {
 
 func newModel() *model {
 	m := &model{
-		memory: memory{
-			payload: []byte("{}"), endpoints: map[value.ID]*webhook.Endpoint{}, deliveries: map[value.ID]*webhook.Delivery{}, shards: map[shardID]webhook.StoredCounterShard{},
-		},
-		now: time.Now(), lanes: map[webhook.Lane]*modelQueue{},
+		now: time.Now(), endpoints: map[value.ID]*webhook.Endpoint{}, deliveries: map[value.ID]*webhook.Delivery{},
+		shards: map[shardID]webhook.StoredCounterShard{}, lanes: map[webhook.Lane]*modelQueue{},
 	}
 	for _, lane := range []webhook.Lane{webhook.LaneMain, webhook.LaneSlow} {
 		m.lanes[lane] = &modelQueue{flying: map[string]events.SQSMessage{}, hidden: map[string]bool{}}
@@ -83,20 +91,63 @@ func (m *model) clock() time.Time {
 	return m.now
 }
 
-func (m *model) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+func (m *model) DeliveryInputs(_ context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
 	m.mu.Lock()
-	for _, o := range outcomes {
-		if now := m.deliveries[o.Next.ID]; now.UpdatedAt != o.Previous.UpdatedAt {
-			defer m.mu.Unlock()
-			return nil, fmt.Errorf("delivery %s was changed by two", now.ID)
+	defer m.mu.Unlock()
+	found := make([]webhook.DeliveryInput, len(refs))
+	for i, r := range refs {
+		found[i] = webhook.DeliveryInput{
+			Delivery: m.deliveries[r.DeliveryID], Payload: []byte("{}"), Endpoint: m.endpoints[r.EndpointID], Application: webhook.ApplicationActive,
 		}
 	}
-	m.mu.Unlock()
-	return m.memory.RecordOutcomes(ctx, outcomes, shards)
+	return found, nil
+}
+
+func (m *model) RecordOutcomes(_ context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	conflict := &webhook.WriteConflict{Shards: map[int]webhook.StoredCounterShard{}}
+	for i, w := range shards {
+		if now := m.shards[shardID{w.EndpointID, w.Number}]; now.Revision != w.Revision {
+			conflict.Shards[i] = now
+		}
+	}
+	if len(conflict.Shards) > 0 {
+		return conflict, nil
+	}
+	for _, o := range outcomes {
+		if now := m.deliveries[o.Next.ID]; now.UpdatedAt != o.Previous.UpdatedAt {
+			return nil, fmt.Errorf("delivery %s was changed by two", now.ID)
+		}
+		m.deliveries[o.Next.ID] = o.Next
+	}
+	for _, w := range shards {
+		m.shards[shardID{w.EndpointID, w.Number}] = webhook.StoredCounterShard{Number: w.Number, Revision: w.Revision + 1, Shard: w.Next}
+	}
+	return nil, nil
 }
 
 func (m *model) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
 	return m.RecordOutcomes(ctx, outcomes, nil)
+}
+
+func (m *model) Counted(context.Context) (value.Time, error) { return 0, nil }
+
+func (m *model) CounterShard(_ context.Context, _, endpoint value.ID, shard int) (webhook.StoredCounterShard, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, found := m.shards[shardID{endpoint, shard}]; found {
+		return s, nil
+	}
+	return webhook.StoredCounterShard{Number: shard, Shard: &webhook.CounterShard{}}, nil
+}
+
+func (m *model) ChangeEndpoint(_ context.Context, _, id value.ID, _ func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
+	return m.endpoints[id], nil
+}
+
+func (m *model) TakePermit(context.Context, value.ID, value.ID, string, value.Time, value.Time) (bool, error) {
+	return true, nil
 }
 
 func (m *model) PutDelivery(_ context.Context, previous, next *webhook.Delivery) (*webhook.Delivery, error) {
