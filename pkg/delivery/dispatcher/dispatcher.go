@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime/debug"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -71,7 +70,7 @@ type Dispatcher struct {
 func New(store Store, q Queue, park Parker, clock func() time.Time, logger *slog.Logger) *Dispatcher {
 	return &Dispatcher{
 		store: store, queue: q, park: park, clock: clock, logger: logger,
-		filtered: filtered{pending: map[filteredHour]int64{}, written: map[value.ID]value.Time{}},
+		filtered: filtered{pending: map[filteredHour]int64{}},
 	}
 }
 
@@ -149,17 +148,10 @@ func (d *Dispatcher) parked(ctx context.Context, c *change) bool {
 	return true
 }
 
-// recovered makes an error of a panic: bad data parks its record and does not
-// stop the function.
-func recovered(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-	}
-}
-
-// derive returns the events of a stream record.
+// derive returns the events of a stream record. A panic is an error: bad data
+// parks its record and does not stop the function.
 func (d *Dispatcher) derive(ctx context.Context, r *events.DynamoDBEventRecord) (found []addressed, err error) {
-	defer recovered(&err)
+	defer fault.Recovered(&err)
 	switch dynamo.StreamType(r) {
 	case dynamo.StreamEndpoint:
 		return d.announced(ctx, r)
@@ -212,7 +204,7 @@ const maxReads = 8
 // addressEvent finds the endpoints that get an event, and those that subscribe
 // to it and filter it.
 func (d *Dispatcher) addressEvent(a *addressed, directory *webhook.Directory) (err error) {
-	defer recovered(&err)
+	defer fault.Recovered(&err)
 	a.directory = directory
 	candidate := webhook.Candidate{WebhookPayload: &a.WebhookPayload}
 	for _, e := range directory.Endpoints {

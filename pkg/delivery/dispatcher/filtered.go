@@ -12,19 +12,18 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// filteredInterval is how often the filtered events of an endpoint are written
-// at most, by each instance.
+// filteredInterval is how often each instance writes the filtered events at most.
 const filteredInterval = time.Minute
 
 // filtered counts the events that endpoints did not get by their delivery
-// settings. It adds them up in memory and writes those of an endpoint at most
-// once in an interval, so that a filtered event costs nothing of its own. An
-// instance that ends takes with it what it counted since it last wrote. A
-// batch counts when all of it is dispatched.
+// settings. It adds them up in memory and writes them at most once in an
+// interval, so that a filtered event costs nothing of its own. An instance that
+// ends takes with it what it counted since it last wrote. A batch counts when all
+// of it is dispatched.
 type filtered struct {
 	mu      sync.Mutex
 	pending map[filteredHour]int64
-	written map[value.ID]value.Time // by endpoint: when it was last written
+	written value.Time // when it last wrote
 }
 
 // filteredHour is an hour of UTC of an endpoint.
@@ -52,21 +51,11 @@ func (f *filtered) count(changes []*change, now value.Time) {
 func (f *filtered) due(now value.Time) map[filteredHour]int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for endpoint, at := range f.written {
-		if at <= now.Add(-filteredInterval) {
-			delete(f.written, endpoint)
-		}
+	if len(f.pending) == 0 || now < f.written.Add(filteredInterval) {
+		return nil
 	}
-	due := map[filteredHour]int64{}
-	for hour, n := range f.pending {
-		if _, recently := f.written[hour.endpoint]; !recently {
-			due[hour] = n
-			delete(f.pending, hour)
-		}
-	}
-	for hour := range due {
-		f.written[hour.endpoint] = now
-	}
+	due := f.pending
+	f.pending, f.written = map[filteredHour]int64{}, now
 	return due
 }
 

@@ -19,10 +19,6 @@ const (
 	// change that has more is a round of its own. It bounds the memory of a
 	// batch, however many endpoints its events reach.
 	maxRound = 1000
-	// fewDeliveries of an organization in a batch fit one request to the table,
-	// with their payloads, and about one to the queue. maxFew of all such
-	// organizations are dispatched before the others, so that these go on too.
-	fewDeliveries, maxFew = 12, 200
 	// roundTime is the time that must be left for another round.
 	roundTime = 10 * time.Second
 )
@@ -31,51 +27,20 @@ const (
 // deliveries that this one has written.
 var errLate = fault.Busy(errors.New("too little time is left for the rest of the batch"))
 
-// dispatch writes and sends the deliveries of all changes, in rounds. The
-// organizations with few of them do not wait for one with many, as an import has.
+// dispatch writes and sends the deliveries of all changes, in rounds.
 func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
-	var first, others []*change
-	few := withFew(changes)
-	for _, c := range changes {
-		switch {
-		case c.err != nil || c.deliveries() == 0:
-		case few[c.events[0].OrganizationID]:
-			first = append(first, c)
-		default:
-			others = append(others, c)
-		}
-	}
-	begun := false
-	for _, some := range [][]*change{first, others} {
-		for len(some) > 0 {
-			n := roundOf(some)
-			if begun && deadline.Left(ctx) < roundTime {
-				for _, c := range some {
-					c.fail(errLate)
-				}
-				break
+	left := slices.DeleteFunc(slices.Clone(changes), func(c *change) bool { return c.err != nil || c.deliveries() == 0 })
+	for begun := false; len(left) > 0; begun = true {
+		if begun && deadline.Left(ctx) < roundTime {
+			for _, c := range left {
+				c.fail(errLate)
 			}
-			d.round(ctx, some[:n])
-			some, begun = some[n:], true
+			return
 		}
+		n := roundOf(left)
+		d.round(ctx, left[:n])
+		left = left[n:]
 	}
-}
-
-// withFew returns the organizations that have few deliveries.
-func withFew(changes []*change) map[value.ID]bool {
-	of := map[value.ID]int{}
-	for _, c := range changes {
-		if n := c.deliveries(); n > 0 {
-			of[c.events[0].OrganizationID] += n
-		}
-	}
-	few, all := map[value.ID]bool{}, 0
-	for org, n := range of {
-		if n <= fewDeliveries && all+n <= maxFew {
-			few[org], all = true, all+n
-		}
-	}
-	return few
 }
 
 // roundOf is how many of the next changes are dispatched together, at least one.
@@ -128,7 +93,7 @@ type batch struct {
 
 // add makes the payloads and deliveries of a change.
 func (b *batch) add(c *change, now value.Time) (err error) {
-	defer recovered(&err)
+	defer fault.Recovered(&err)
 	for i := range c.events {
 		ev := &c.events[i]
 		if len(ev.subscribed) == 0 {
