@@ -14,12 +14,11 @@ import (
 )
 
 const (
-	stepSize        = 500 // deliveries that are found, changed and sent in a step
-	readSize        = 100 // deliveries that one call reads
-	maxReads        = 4   // calls at a time
-	writeSize       = 50  // deliveries that are written together
-	maxGroupWrites  = 4   // such writes at a time
-	maxFailedWrites = 2   // such writes, after which the rest of a page is left for later
+	stepSize       = 500 // deliveries that are found, changed and sent in a step
+	readSize       = 100 // deliveries that one call reads
+	maxReads       = 4   // calls at a time
+	writeSize      = 50  // deliveries that are written together
+	maxGroupWrites = 4   // such writes at a time
 )
 
 // BacklogStore keeps what a backlog works on. PutDelivery and PutRecovery fail
@@ -54,29 +53,6 @@ func NewBacklog(store BacklogStore, q Queue, clock func() time.Time) *Backlog {
 	return &Backlog{store: store, queue: q, clock: clock}
 }
 
-// pageChange is the result of changing a page of deliveries.
-type pageChange struct {
-	next  []*webhook.Delivery // by position in the page; nil where nothing was written
-	first int                 // position of the first that could not be written; the page's length if there is none
-	err   error
-}
-
-// written are the deliveries that were written, in the order of the page.
-func (c *pageChange) written() []*webhook.Delivery {
-	return slices.DeleteFunc(slices.Clone(c.next), func(d *webhook.Delivery) bool { return d == nil })
-}
-
-// seen is how many deliveries of the page need no further change.
-func (c *pageChange) seen() int {
-	n := c.first
-	for _, d := range c.next[c.first:] {
-		if d != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // positioned is the change of a delivery of a page.
 type positioned struct {
 	position int
@@ -84,15 +60,13 @@ type positioned struct {
 }
 
 // change replaces each delivery of a page by what become makes of it, nil
-// meaning that it stays. A delivery that another writer changes at the same
-// time stays, too. One that cannot be written does not stop the others, unless
-// they are many.
-func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.UnsentDelivery, become func(*webhook.Delivery) *webhook.Delivery) *pageChange {
-	c := &pageChange{next: make([]*webhook.Delivery, len(page)), first: len(page)}
+// meaning that it stays, and returns those that were written, in the order of the
+// page. A delivery that another writer changes at the same time stays, too. With an
+// error some are not written.
+func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.UnsentDelivery, become func(*webhook.Delivery) *webhook.Delivery) ([]*webhook.Delivery, error) {
 	deliveries, err := b.read(ctx, org, page)
 	if err != nil {
-		c.first, c.err = 0, err
-		return c
+		return nil, err
 	}
 	var changes []positioned
 	for i, d := range deliveries {
@@ -102,31 +76,24 @@ func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.Unsen
 			}
 		}
 	}
+	written := make([]*webhook.Delivery, len(page))
 	together := slices.Collect(slices.Chunk(changes, writeSize))
-	left, errs := make([][]positioned, len(together)), make([]error, len(together))
-	var failures atomic.Int32
+	errs := make([]error, len(together))
+	var failed atomic.Bool // the rest is left for later
 	parallel.Each(maxGroupWrites, slices.All(together), func(i int, some []positioned) {
-		left[i] = some
-		if failures.Load() >= maxFailedWrites {
+		if failed.Load() {
 			return
 		}
-		if left[i], errs[i] = b.write(ctx, some, c.next); errs[i] != nil {
-			failures.Add(1)
+		if errs[i] = b.write(ctx, some, written); errs[i] != nil {
+			failed.Store(true)
 		}
 	})
-	for i := range together {
-		if len(left[i]) > 0 {
-			c.first = min(c.first, left[i][0].position)
-		}
-		c.err = cmp.Or(c.err, errs[i])
-	}
-	return c
+	return slices.DeleteFunc(written, func(d *webhook.Delivery) bool { return d == nil }), cmp.Or(errs...)
 }
 
 // write writes changes together, without those of deliveries that another
-// writer has changed, and notes each written one by its position. With an
-// error it returns the changes that are not written.
-func (b *Backlog) write(ctx context.Context, changes []positioned, written []*webhook.Delivery) (left []positioned, err error) {
+// writer has changed, and notes each written one by its position.
+func (b *Backlog) write(ctx context.Context, changes []positioned, written []*webhook.Delivery) error {
 	for len(changes) > 0 {
 		all := make([]webhook.DeliveryChange, len(changes))
 		for i, c := range changes {
@@ -134,12 +101,12 @@ func (b *Backlog) write(ctx context.Context, changes []positioned, written []*we
 		}
 		conflict, err := b.store.RecordOutcomes(ctx, all, nil)
 		if err != nil {
-			return changes, err
+			return err
 		}
 		if conflict != nil && len(conflict.Deliveries)+len(conflict.Recorded) == 0 {
-			return changes, errors.New("deliveries were refused, and none of them is named")
+			return errors.New("deliveries were refused, and none of them is named")
 		}
-		left = nil
+		var left []positioned
 		for i, c := range changes {
 			if conflict == nil || conflict.Recorded[i] {
 				written[c.position] = c.Next
@@ -149,7 +116,7 @@ func (b *Backlog) write(ctx context.Context, changes []positioned, written []*we
 		}
 		changes = left
 	}
-	return nil, nil
+	return nil
 }
 
 // send sends the messages of deliveries. Their due marks let a run of the
@@ -181,13 +148,13 @@ func (b *Backlog) cancel(ctx context.Context, org, endpoint value.ID, cursor str
 	if err != nil || len(page) == 0 {
 		return "", err
 	}
-	c := b.change(ctx, org, page, func(d *webhook.Delivery) *webhook.Delivery {
+	_, err = b.change(ctx, org, page, func(d *webhook.Delivery) *webhook.Delivery {
 		if d.Status != webhook.DeliveryHeld {
 			return nil
 		}
 		return d.Cancel(now)
 	})
-	return page[len(page)-1].Cursor, c.err
+	return page[len(page)-1].Cursor, err
 }
 
 // read reads the deliveries of a page in its order, nil for those that expired.

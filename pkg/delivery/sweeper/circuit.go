@@ -226,15 +226,14 @@ func (d *drain) step(ctx context.Context) (more bool, err error) {
 	if len(page) == 0 {
 		return false, d.end(ctx, e, now)
 	}
-	c := d.backlog.change(ctx, e.OrganizationID, page, func(held *webhook.Delivery) *webhook.Delivery {
+	resumed, err := d.backlog.change(ctx, e.OrganizationID, page, func(held *webhook.Delivery) *webhook.Delivery {
 		if held.HeldReason != webhook.HeldCircuitOpen {
 			return nil
 		}
 		return held.Resume(now)
 	})
-	resumed := c.written()
 	d.cursor, d.sent = page[len(page)-1].Cursor, d.sent+len(resumed)
-	err = errors.Join(d.backlog.send(ctx, e.Lane, resumed), c.err)
+	err = errors.Join(d.backlog.send(ctx, e.Lane, resumed), err)
 	return err == nil, err
 }
 

@@ -37,7 +37,7 @@ func (b *Backlog) Recover(ctx context.Context, r *webhook.Recovery, limit int) (
 
 // recover does a step of a recovery and returns it as it is then, nil when
 // another call continues it. It may have progressed even with an error: the
-// next step begins with the deliveries that could not be written.
+// next step finds the deliveries that could not be written.
 func (b *Backlog) recover(ctx context.Context, r *webhook.Recovery, limit int) (*webhook.Recovery, error) {
 	e, err := b.store.Endpoint(ctx, r.OrganizationID, r.EndpointID)
 	if err != nil {
@@ -56,30 +56,29 @@ func (b *Backlog) recover(ctx context.Context, r *webhook.Recovery, limit int) (
 	if err != nil {
 		return r, err
 	}
-	c := b.change(ctx, e.OrganizationID, page, func(d *webhook.Delivery) *webhook.Delivery {
+	requeued, changeErr := b.change(ctx, e.OrganizationID, page, func(d *webhook.Delivery) *webhook.Delivery {
 		if !d.Unsent() {
 			return nil
 		}
 		return d.Requeue(now)
 	})
-	requeued, next := c.written(), r
-	if seen := c.seen(); seen > 0 {
-		cursor := r.Cursor
-		if c.first > 0 {
-			cursor = page[c.first-1].Cursor
-		}
-		next = r.Advance(seen, len(requeued), cursor, now)
+	next := r
+	switch {
+	case changeErr == nil && len(page) > 0:
+		next = r.Advance(len(page), len(requeued), page[len(page)-1].Cursor, now)
+	case len(requeued) > 0:
+		next = r.Advance(len(requeued), len(requeued), r.Cursor, now)
 	}
-	if len(page) < limit && c.err == nil {
+	if len(page) < limit && changeErr == nil {
 		next = next.End(webhook.RecoveryCompleted, now)
 	}
 	if next == r {
-		return r, c.err
+		return r, changeErr
 	}
 	var group errgroup.Group
 	group.Go(func() error { return b.send(ctx, e.Lane, requeued) })
 	put, err := b.put(ctx, r, next)
-	return put, errors.Join(err, group.Wait(), c.err)
+	return put, errors.Join(err, group.Wait(), changeErr)
 }
 
 // put stores a recovery as it is next, and returns it; nil when another writer
