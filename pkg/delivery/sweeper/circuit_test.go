@@ -1,13 +1,11 @@
 package sweeper_test
 
 import (
-	"errors"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -48,6 +46,7 @@ func (h *harness) kept(t *testing.T, n int) []*webhook.Delivery {
 
 func TestOldestDeliveryOfAnOpenCircuitIsItsProbe(t *testing.T) {
 	h := newHarness(t)
+	paused := h.held(t, 1)[0]
 	deliveries := h.kept(t, 3)
 	h.open(t, 40*time.Second)
 	got := h.sweep(t)
@@ -58,7 +57,7 @@ func TestOldestDeliveryOfAnOpenCircuitIsItsProbe(t *testing.T) {
 	if !probe.Probe || probe.AttemptCount != 5 || probe.ScheduleStart != 2 || probe.DueAt == nil {
 		t.Errorf("the probe: %+v, want one that goes on with its schedule, under a due mark", probe)
 	}
-	for _, delivery := range deliveries[1:] {
+	for _, delivery := range append(deliveries[1:], paused) {
 		h.check(t, delivery, webhook.DeliveryHeld)
 	}
 }
@@ -111,39 +110,6 @@ func TestDeliveryWithTheFewestAttemptsIsTheProbe(t *testing.T) {
 	}
 }
 
-func TestCircuitThatIsNotYetToBeProbedWaits(t *testing.T) {
-	h := newHarness(t)
-	h.kept(t, 1)
-	h.open(t, 150*time.Second)
-	for minute := range 5 {
-		if got, want := len(h.sweepAnew(t)), map[bool]int{true: 1}[minute == 2]; got != want {
-			t.Errorf("after %d minutes: %d sent, want %d", minute, got, want)
-		}
-		h.Pass(time.Minute)
-	}
-}
-
-func TestProbeThatIsLostIsMadeAgain(t *testing.T) {
-	h := newHarness(t)
-	deliveries := h.kept(t, 2)
-	h.open(t, 0)
-	h.sent.err = fault.Busy(errors.New("the queue is down"))
-	if _, err := h.Handle(t.Context(), sweeper.Event{}); err == nil {
-		t.Error("no error although nothing was sent")
-	}
-	h.sent.err = nil
-	h.Pass(webhook.Lease + time.Minute)
-	got := h.sweep(t)
-	if _, again := got[deliveries[0].ID]; !again || len(got) != 2 {
-		t.Errorf("sent %v, want the lost one %s again, and another probe", got, deliveries[0].ID)
-	}
-	for _, delivery := range deliveries {
-		if r := h.check(t, delivery, webhook.DeliveryPending); !r.Probe {
-			t.Errorf("delivery %+v is no probe any more", r)
-		}
-	}
-}
-
 func TestCircuitThatHoldsNothingIsProbedWhenItDoes(t *testing.T) {
 	h := newHarness(t)
 	h.open(t, 0)
@@ -159,17 +125,6 @@ func TestCircuitThatHoldsNothingIsProbedWhenItDoes(t *testing.T) {
 	if got := h.sweep(t); len(got) != 1 {
 		t.Errorf("after its interval: sent %v, want %s", got, delivery.ID)
 	}
-}
-
-func TestDeliveriesHeldForAnotherReasonAreNoProbes(t *testing.T) {
-	h := newHarness(t)
-	paused := h.held(t, 2)
-	delivery := h.kept(t, 1)[0]
-	h.open(t, 0)
-	if got := h.sweep(t); len(got) != 1 {
-		t.Errorf("sent %v, want %s", got, delivery.ID)
-	}
-	h.check(t, paused[0], webhook.DeliveryHeld)
 }
 
 func TestPausedEndpointIsProbedOnceItIsActivated(t *testing.T) {
@@ -292,36 +247,29 @@ func TestCircuitThatOpensAgainKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestDeliveriesThatADyingDrainHasResumedAreSent(t *testing.T) {
-	h := newHarness(t)
-	deliveries := h.kept(t, 3)
-	h.open(t, time.Hour)
-	h.closes(t)
-	h.sent.err = fault.Busy(errors.New("the queue is down"))
-	if _, err := h.Handle(t.Context(), sweeper.Event{}); err == nil {
-		t.Error("no error although nothing was sent")
-	}
-	h.sent.err = nil
-	h.Pass(webhook.Lease)
-	got := h.sweep(t)
-	for _, delivery := range deliveries {
-		if _, ok := got[delivery.ID]; !ok {
-			t.Errorf("delivery %s was not sent", delivery.ID)
-		}
-	}
-}
-
-func TestOverlappingRunsProbeAndDrainOnce(t *testing.T) {
-	for name, closed := range map[string]bool{"open": false, "closed": true} {
-		t.Run(name, func(t *testing.T) {
-			h := newHarness(t)
+func TestOverlappingRunsSendOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		prepare func(*testing.T, *harness)
+		want    int
+	}{
+		"due deliveries": {func(t *testing.T, h *harness) {
+			for range 150 {
+				h.waiting(t, 0)
+			}
+		}, 150},
+		"an open circuit": {func(t *testing.T, h *harness) {
 			h.kept(t, 200)
 			h.open(t, 0)
-			want := 1
-			if closed {
-				h.closes(t)
-				want = 200
-			}
+		}, 1},
+		"a closed circuit": {func(t *testing.T, h *harness) {
+			h.kept(t, 200)
+			h.open(t, 0)
+			h.closes(t)
+		}, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			tt.prepare(t, h)
 			var group sync.WaitGroup
 			for range 3 {
 				group.Go(func() {
@@ -331,8 +279,8 @@ func TestOverlappingRunsProbeAndDrainOnce(t *testing.T) {
 				})
 			}
 			group.Wait()
-			if len(h.sent.order) != want {
-				t.Errorf("%d sent by three runs, want %d", len(h.sent.order), want)
+			if len(h.sent.order) != tt.want {
+				t.Errorf("%d sent by three runs, want %d", len(h.sent.order), tt.want)
 			}
 		})
 	}

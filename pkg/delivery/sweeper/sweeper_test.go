@@ -201,59 +201,11 @@ func probed(t *testing.T, h *harness, due time.Duration) *webhook.Delivery {
 	return held
 }
 
-func TestDeliveryWhoseMessageIsLostIsSentAgain(t *testing.T) {
-	h := newHarness(t)
-	r := h.waiting(t, 0)
-	h.sent.err = fault.Busy(errors.New("the queue is down"))
-	if _, err := h.Handle(t.Context(), sweeper.Event{}); err == nil {
-		t.Error("no error although nothing was sent")
-	}
-	h.sent.err = nil
-	for _, lease := range []time.Duration{webhook.Lease, 10 * time.Minute} { // until it is sent, and then
-		h.Pass(lease - time.Minute)
-		if got := h.sweep(t); len(got) != 0 {
-			t.Errorf("within the lease of %s: sent %v", lease, got)
-		}
-		h.Pass(time.Minute)
-		if got := h.sweep(t); len(got) != 1 {
-			t.Errorf("after the lease of %s: sent %v, want %s again", lease, got, r.ID)
-		}
-	}
-	stored := h.check(t, r, webhook.DeliveryPending)
-	if _, err := h.Table.PutDelivery(t.Context(), stored, stored.Cancel(h.Now())); err != nil {
-		t.Fatal(err)
-	}
-	h.Pass(time.Hour)
-	if got := h.sweep(t); len(got) != 0 {
-		t.Errorf("a finished delivery was sent: %v", got)
-	}
-}
-
-// After hours without a run, one send that fails does not cost a delivery as many
-// hours again.
-func TestALateDeliveryIsSentSoonAfterASendThatFailed(t *testing.T) {
-	h := newHarness(t)
-	h.waiting(t, 0)
-	h.Pass(10 * time.Hour)
-	h.sent.err = fault.Busy(errors.New("the queue is down"))
-	if _, err := h.Handle(t.Context(), sweeper.Event{}); err == nil {
-		t.Error("no error although nothing was sent")
-	}
-	h.sent.err = nil
-	h.Pass(webhook.Lease)
-	if got := h.sweep(t); len(got) != 1 {
-		t.Errorf("sent %v after the lease, want the delivery", got)
-	}
-	h.Pass(9 * time.Hour)
-	if got := h.sweep(t); len(got) != 0 {
-		t.Errorf("sent %v, though it was sent as late as it was", got)
-	}
-}
-
-// Rows that wait in a long queue are sent again ever more rarely.
+// Deliveries that wait in a long queue are sent again ever more rarely, and one
+// that has ended is not.
 func TestLeaseGrowsWithLateness(t *testing.T) {
 	h := newHarness(t)
-	h.waiting(t, 0)
+	delivery := h.waiting(t, 0)
 	sends := 0
 	for range 8 * 12 {
 		sends += len(h.sweep(t))
@@ -262,24 +214,10 @@ func TestLeaseGrowsWithLateness(t *testing.T) {
 	if sends < 3 || sends > 8 {
 		t.Errorf("sent %d times in eight hours, want a handful", sends)
 	}
-}
-
-func TestOverlappingRunsSendOnce(t *testing.T) {
-	h := newHarness(t)
-	for range 150 {
-		h.waiting(t, 0)
-	}
-	var group sync.WaitGroup
-	for range 3 {
-		group.Go(func() {
-			if _, err := h.Handle(t.Context(), sweeper.Event{}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	if len(h.sent.order) != 150 || len(h.sent.delay) != 150 {
-		t.Errorf("%d messages for %d deliveries, want 150 for 150", len(h.sent.order), len(h.sent.delay))
+	h.ChangeDelivery(t, delivery.ID, func(d *webhook.Delivery) *webhook.Delivery { return d.Cancel(h.Now()) })
+	h.Pass(24 * time.Hour)
+	if got := h.sweep(t); len(got) != 0 {
+		t.Errorf("a finished delivery was sent: %v", got)
 	}
 }
 
@@ -367,27 +305,6 @@ func TestRecoveryOfAnEndpointThatIsNoLongerActiveIsCancelled(t *testing.T) {
 			}
 			h.check(t, deliveries[0], webhook.DeliveryHeld)
 		})
-	}
-}
-
-func TestDeliveriesRequeuedByADyingRecoveryAreSent(t *testing.T) {
-	h := newHarness(t)
-	deliveries := h.held(t, 3)
-	r := h.recovery(t, -time.Hour, time.Hour)
-	h.sent.err = fault.Busy(errors.New("the queue is down"))
-	if _, err := h.backlog.Recover(t.Context(), r, 100); err == nil {
-		t.Error("no error although nothing was sent")
-	}
-	h.sent.err = nil
-	h.Pass(webhook.Lease)
-	got := h.sweep(t)
-	for _, delivery := range deliveries {
-		if _, ok := got[delivery.ID]; !ok {
-			t.Errorf("delivery %s was not sent", delivery.ID)
-		}
-	}
-	if done, err := h.Table.Recovery(t.Context(), h.Org, h.endpoint.ID, r.ID); err != nil || done.Status != webhook.RecoveryCompleted {
-		t.Errorf("%+v, %v", done, err)
 	}
 }
 
