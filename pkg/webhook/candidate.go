@@ -5,22 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/webhook/pattern"
 )
-
-// maxFilters is how many compiled filters are kept. When there are more, they
-// are compiled anew.
-const maxFilters = 2000
-
-// Filters says which events endpoints get by their delivery settings. It
-// compiles each filter once, and is safe for concurrent use.
-type Filters struct {
-	mu       sync.Mutex
-	compiled map[string]*pattern.Pattern
-}
 
 // Candidate is an event that an endpoint subscribes to. It is for one goroutine.
 type Candidate struct {
@@ -29,15 +17,9 @@ type Candidate struct {
 	document *pattern.Document // nil until a filter needs it
 }
 
-// Passes reports whether the endpoint gets the event. The error says that the
-// filter or the event cannot be read.
-func (f *Filters) Passes(e *Endpoint, c *Candidate) (bool, error) {
-	reason, err := f.Refusal(e, c)
-	return err == nil && reason == "", err
-}
-
-// Refusal says why the endpoint does not get the event; "" when it does.
-func (f *Filters) Refusal(e *Endpoint, c *Candidate) (reason string, err error) {
+// Refusal says why the endpoint does not get the event by its delivery settings; ""
+// when it does. The error says that the filter or the event cannot be read.
+func (c *Candidate) Refusal(e *Endpoint) (reason string, err error) {
 	s := &e.Delivery
 	if s.Filter == nil && s.Changed == nil || commerce.RecordKind(c.Type) == "" {
 		return "", nil
@@ -53,28 +35,14 @@ func (f *Filters) Refusal(e *Endpoint, c *Candidate) (reason string, err error) 
 	if s.Filter == nil {
 		return "", nil
 	}
-	p, err := f.compile(s.Filter)
-	if err != nil || p.Match(d) {
-		return "", err
-	}
-	return "filter: " + p.Mismatch(d) + " does not match", nil
-}
-
-func (f *Filters) compile(filter []byte) (*pattern.Pattern, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if p := f.compiled[string(filter)]; p != nil {
-		return p, nil
-	}
-	p, err := pattern.Compile(filter)
+	p, err := pattern.Compile(s.Filter)
 	if err != nil {
-		return nil, fmt.Errorf("read a filter: %w", err)
+		return "", fmt.Errorf("read a filter: %w", err)
 	}
-	if f.compiled == nil || len(f.compiled) >= maxFilters {
-		f.compiled = map[string]*pattern.Pattern{}
+	if at := p.Mismatch(d); at != "" {
+		return "filter: " + at + " does not match", nil
 	}
-	f.compiled[string(filter)] = p
-	return p, nil
+	return "", nil
 }
 
 // parse reads what filters are about: the object, previousAttributes and siteId.

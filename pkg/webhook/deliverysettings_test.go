@@ -230,10 +230,9 @@ func TestEndpointsGetWhatTheirSettingsSelect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			filters := webhook.Filters{}
 			candidate := webhook.Candidate{WebhookPayload: event(test.eventType, order, test.previous)}
 			for range 2 {
-				if got, err := filters.Refusal(e, &candidate); err != nil || got != test.want {
+				if got, err := candidate.Refusal(e); err != nil || got != test.want {
 					t.Errorf("%q, %v, want %q", got, err, test.want)
 				}
 			}

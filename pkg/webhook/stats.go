@@ -66,18 +66,10 @@ func Stats(hours []*HourStats, interval StatsInterval, from, to value.Time) []St
 		points[i] = StatsPoint{
 			At:           first + value.Time(i)*length,
 			SuccessCount: sums[i].SuccessCount, FailureCount: sums[i].FailureCount, FilteredCount: sums[i].FilteredCount,
-			P50Ms: sums[i].shownPercentile(50), P95Ms: sums[i].shownPercentile(95),
+			P50Ms: sums[i].Percentile(50), P95Ms: sums[i].Percentile(95),
 		}
 	}
 	return points
-}
-
-func (h *HourStats) shownPercentile(p float64) *int64 {
-	ms, ok := h.Percentile(p)
-	if !ok {
-		return nil
-	}
-	return &ms
 }
 
 // HourRetention is how long a finished hour is kept.
@@ -102,7 +94,7 @@ func (h *HourStats) add(a *Attempt) {
 	} else {
 		h.FailureCount++
 	}
-	h.latencies.add(a.DurationMs)
+	h.latencies[bucketOf(a.DurationMs)]++
 }
 
 // Merge adds what another counted, be it another writer's share of the same
@@ -111,14 +103,28 @@ func (h *HourStats) Merge(o *HourStats) {
 	h.SuccessCount += o.SuccessCount
 	h.FailureCount += o.FailureCount
 	h.FilteredCount += o.FilteredCount
-	h.latencies.merge(&o.latencies)
+	for i, n := range o.latencies {
+		h.latencies[i] += n
+	}
 }
 
 // Percentile is the time in milliseconds within which p percent of the
-// attempts ended, the failed ones among them; p lies above 0 and up to 100,
-// 50 being the median. It is off by at most a tenth, and at most 35,000. ok is
-// false when nothing was counted.
-func (h *HourStats) Percentile(p float64) (ms int64, ok bool) { return h.latencies.percentile(p) }
+// attempts ended, by the nearest rank, the failed ones among them; p lies above 0
+// and up to 100, 50 being the median. It is off by at most a tenth, and at most
+// 35,000; nil when nothing was counted.
+func (h *HourStats) Percentile(p float64) *int64 {
+	var total int64
+	for _, n := range h.latencies {
+		total += n
+	}
+	rank := max(int64(math.Ceil(p/100*float64(total))), 1)
+	for i, n := range h.latencies {
+		if rank -= n; rank <= 0 {
+			return new(bucketMiddle(i))
+		}
+	}
+	return nil
+}
 
 // Encode writes the hour, which [DecodeHourStats] reads.
 func (h *HourStats) Encode() []byte { return encode(hourVersion, h, (*codec).hour) }
@@ -167,27 +173,4 @@ func bucketMiddle(bucket int) int64 {
 	octave, step := exactBits+(bucket-exactBuckets)/octaveBuckets, (bucket-exactBuckets)%octaveBuckets
 	width := int64(1) << (octave - stepBits)
 	return min(int64(octaveBuckets+step)*width+(width-1)/2, longestMs)
-}
-
-func (h *histogram) add(ms int64) { h[bucketOf(ms)]++ }
-
-func (h *histogram) merge(o *histogram) {
-	for i, n := range o {
-		h[i] += n
-	}
-}
-
-// percentile is by the nearest rank; ok is false when nothing was counted.
-func (h *histogram) percentile(p float64) (ms int64, ok bool) {
-	var total int64
-	for _, n := range h {
-		total += n
-	}
-	rank := max(int64(math.Ceil(p/100*float64(total))), 1)
-	for i, n := range h {
-		if rank -= n; rank <= 0 {
-			return bucketMiddle(i), true
-		}
-	}
-	return 0, false
 }

@@ -22,11 +22,11 @@ func (EventOutcome) Values() []string {
 	return append(DeliveryStatus("").Values(), string(EventBeforeEndpoint), string(EventNotSubscribed), string(EventFiltered), string(EventBeforeChange))
 }
 
-// WhyNotDelivered says why an event, whose deliveries were created at the time,
+// WhyNotDelivered says why the event, whose deliveries were created at the time,
 // has none to the endpoint, by the endpoint's configuration as it is. Of a
 // filtered one it gives the reason; no filter is asked about an event without
 // its object.
-func (f *Filters) WhyNotDelivered(e *Endpoint, c *Candidate, created value.Time) (outcome EventOutcome, reason string, err error) {
+func (c *Candidate) WhyNotDelivered(e *Endpoint, created value.Time) (outcome EventOutcome, reason string, err error) {
 	switch {
 	case e.CreatedAt > created:
 		return EventBeforeEndpoint, "", nil
@@ -35,7 +35,7 @@ func (f *Filters) WhyNotDelivered(e *Endpoint, c *Candidate, created value.Time)
 	case c.Data.Object == nil:
 		return EventBeforeChange, "", nil
 	}
-	if reason, err = f.Refusal(e, c); reason != "" {
+	if reason, err = c.Refusal(e); reason != "" {
 		return EventFiltered, reason, nil
 	}
 	return EventBeforeChange, "", err

@@ -111,14 +111,14 @@ func (a *area) preview(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, filters := WebhookDeliveryPreview{Data: []PreviewedEvent{}}, webhook.Filters{}
+	answer := WebhookDeliveryPreview{Data: []PreviewedEvent{}}
 	for i := range payloads {
 		p := &payloads[i]
 		shown := PreviewedEvent{EventID: p.ID, Type: p.Type, Timestamp: p.Timestamp}
 		if !p.ObjectID.IsZero() {
 			shown.ObjectID = &p.ObjectID
 		}
-		reason, err := filters.Refusal(tried, &webhook.Candidate{WebhookPayload: p})
+		reason, err := (&webhook.Candidate{WebhookPayload: p}).Refusal(tried)
 		if err != nil {
 			return nil, err
 		}

@@ -111,10 +111,9 @@ func (a *area) trace(r *api.Request, object value.ID, limit int) (*WebhookTrace,
 	if record == nil && len(groups) == 0 && !slices.ContainsFunc(endpoints, func(e *webhook.Endpoint) bool { return e.ID == object }) {
 		return nil, fault.Missing("object")
 	}
-	filters := &webhook.Filters{}
 	t := &WebhookTrace{ObjectID: object, Events: make([]TracedEvent, len(groups)), More: more}
 	for i, deliveries := range groups {
-		if t.Events[i], err = tracedEvent(deliveries, payloads[events[i]], endpoints, filters); err != nil {
+		if t.Events[i], err = tracedEvent(deliveries, payloads[events[i]], endpoints); err != nil {
 			return nil, err
 		}
 	}
@@ -186,7 +185,7 @@ func kindOf(eventType string) (commerce.Kind, bool) {
 
 // tracedEvent shows an event with its deliveries, and the endpoints that have
 // none.
-func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*webhook.Endpoint, filters *webhook.Filters) (TracedEvent, error) {
+func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*webhook.Endpoint) (TracedEvent, error) {
 	first := deliveries[0]
 	ev := TracedEvent{EventID: first.EventID, Type: first.Type, CreatedAt: first.CreatedAt, Endpoints: []TracedEndpoint{}}
 	about := first.ObjectID // of an alert: the endpoint, or an entry of the endpoint
@@ -232,7 +231,7 @@ func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*we
 		traced := TracedEndpoint{EndpointID: e.ID, ApplicationID: e.ApplicationID}
 		var reason string
 		var err error
-		if traced.Outcome, reason, err = filters.WhyNotDelivered(e, &c, ev.CreatedAt); err != nil {
+		if traced.Outcome, reason, err = c.WhyNotDelivered(e, ev.CreatedAt); err != nil {
 			return ev, err
 		}
 		if reason != "" {

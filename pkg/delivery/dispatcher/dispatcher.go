@@ -62,7 +62,6 @@ type Dispatcher struct {
 	clock  func() time.Time
 	logger *slog.Logger
 
-	filters  webhook.Filters
 	filtered filtered
 }
 
@@ -193,7 +192,7 @@ func (d *Dispatcher) address(ctx context.Context, changes []*change) {
 				c.fail(read.err)
 				break
 			}
-			c.fail(d.addressEvent(&c.events[i], read.Directory))
+			c.fail(c.events[i].address(read.Directory))
 		}
 	}
 }
@@ -201,19 +200,19 @@ func (d *Dispatcher) address(ctx context.Context, changes []*change) {
 // maxReads is the organizations whose endpoints are read at a time.
 const maxReads = 8
 
-// addressEvent finds the endpoints that get an event, and those that subscribe
-// to it and filter it.
-func (d *Dispatcher) addressEvent(a *addressed, directory *webhook.Directory) (err error) {
+// address finds the endpoints that get an event, and those that subscribe to it
+// and filter it.
+func (a *addressed) address(directory *webhook.Directory) (err error) {
 	defer fault.Recovered(&err)
 	a.directory = directory
 	candidate := webhook.Candidate{WebhookPayload: &a.WebhookPayload}
 	for _, e := range directory.Endpoints {
 		if a.concerns(e) && directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && commerce.Matches(e.SubscribedEvents, a.Type) {
-			passes, err := d.filters.Passes(e, &candidate)
+			reason, err := candidate.Refusal(e)
 			switch {
 			case err != nil:
 				return err
-			case passes:
+			case reason == "":
 				a.subscribed = append(a.subscribed, e)
 			default:
 				a.filtered = append(a.filtered, e)

@@ -34,9 +34,6 @@ type field struct {
 	conditions []condition // one of which must hold
 }
 
-// Match reports whether the pattern matches the document.
-func (p *Pattern) Match(d *Document) bool { return p.root.match(&d.root) }
-
 // Mismatch is the path of the first field, in the order of the pattern, for
 // which the document does not match, such as object.items.sku; "" when it does.
 // A group of alternatives is called $or.

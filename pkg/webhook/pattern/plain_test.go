@@ -362,9 +362,10 @@ func (g generator) compare(t testing.TB) (matched bool) {
 		t.Fatalf("%s: %v", object, err)
 	}
 	want := plainMatch(decodePlain(t, text).(map[string]any), decodePlain(t, object))
-	got, mismatch := p.Match(d), p.Mismatch(d)
-	if got != want || got != (mismatch == "") {
-		t.Fatalf("%s on %s: %t (%q), want %t", text, object, got, mismatch, want)
+	mismatch := p.Mismatch(d)
+	got := mismatch == ""
+	if got != want {
+		t.Fatalf("%s on %s: mismatch %q, want a match %t", text, object, mismatch, want)
 	}
 	return got
 }
@@ -403,11 +404,11 @@ func FuzzMatch(f *testing.F) {
 			}
 			return
 		}
-		if docErr == nil && p.Match(d) != (p.Mismatch(d) == "") {
-			t.Fatalf("%s on %s: Match is %t, the mismatch %q", text, object, p.Match(d), p.Mismatch(d))
+		if docErr == nil {
+			p.Mismatch(d)
 		}
 		if valid && !hugeNumber.Match(text) && !hugeNumber.Match(object) {
-			if want := plainMatch(decodePlain(t, string(text)).(map[string]any), decodePlain(t, string(object))); p.Match(d) != want {
+			if want := plainMatch(decodePlain(t, string(text)).(map[string]any), decodePlain(t, string(object))); (p.Mismatch(d) == "") != want {
 				t.Fatalf("%s on %s: %t, want %t", text, object, !want, want)
 			}
 		}
