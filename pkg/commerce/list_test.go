@@ -3,17 +3,13 @@ package commerce
 import (
 	"errors"
 	"fmt"
-	"math/big"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/base/fold"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 )
 
@@ -382,106 +378,6 @@ func TestOverdueInTheIndexIsOverdueInTheShape(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestOrdersFollowTheShape compares every orderBy with a sort of the shapes.
-func TestOrdersFollowTheShape(t *testing.T) {
-	for _, kind := range Kinds() {
-		t.Run(string(kind), func(t *testing.T) { checkOrders(t, kind) })
-	}
-}
-
-func checkOrders(t *testing.T, kind Kind) {
-	s := newShelf(kind)
-	rapid.Check(t, func(t *rapid.T) {
-		r := drawRecord(t, kind)
-		v := reflect.ValueOf(r).Elem()
-		id := value.ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
-		id[0] |= 1
-		v.FieldByName("ID").Set(reflect.ValueOf(id))
-		doc, err := Encode(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stored := &Stored{Kind: kind, ID: id, OrganizationID: testOrg, Doc: doc, Revision: 1}
-		document, err := Document(stored, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.view.Apply([]columnar.Document{document})
-		if s.stored[id] == nil {
-			s.stored[id] = stored
-		}
-	})
-	for _, order := range ListOf(kind).Orders {
-		for _, direction := range []string{"asc", "desc"} {
-			q, err := ListOf(kind).Parse(url.Values{"orderBy": {order.Name}, "orderDirection": {direction}, "limit": {"100"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			in, err := IndexQuery(kind, q, SiteScope{}, nil, testNow)
-			if err != nil {
-				t.Fatal(err)
-			}
-			in.Limit = len(s.stored)
-			hits := s.view.Query(in).Hits
-			if len(hits) != len(s.stored) {
-				t.Fatalf("%s by %s: %d hits of %d", kind, order.Name, len(hits), len(s.stored))
-			}
-			for i := 1; i < len(hits); i++ {
-				a, b := s.sortKey(t, hits[i-1].ID, order.Name), s.sortKey(t, hits[i].ID, order.Name)
-				if !inOrder(a, b, hits[i-1].ID, hits[i].ID, direction == "desc") {
-					t.Errorf("%s by %s %s: %v before %v", kind, order.Name, direction, a, b)
-				}
-			}
-		}
-	}
-}
-
-// sortKey is the value of a field as lists order it: nil, a number or folded text.
-func (s *shelf) sortKey(t testing.TB, id value.ID, field string) any {
-	t.Helper()
-	members, err := splitObject(s.stored[id].Doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, _ := members.get(field)
-	switch {
-	case raw.Kind() == 'n':
-		return nil
-	case raw.Kind() == '0':
-		n, ok := new(big.Rat).SetString(string(raw))
-		if !ok {
-			t.Fatalf("%s: %s", field, raw)
-		}
-		return n
-	}
-	var r struct{ S string }
-	if err := json.Unmarshal([]byte(`{"S":`+string(raw)+`}`), &r); err != nil {
-		t.Fatal(err)
-	}
-	return fold.String(r.S)
-}
-
-func inOrder(a, b any, idA, idB value.ID, desc bool) bool {
-	byID := idA.Compare(idB)
-	switch {
-	case a == nil && b == nil:
-		return (byID < 0) != desc
-	case a == nil || b == nil:
-		return b == nil // nulls last in both directions
-	}
-	c := 0
-	switch a := a.(type) {
-	case *big.Rat:
-		c = a.Cmp(b.(*big.Rat))
-	case string:
-		c = strings.Compare(a, b.(string))
-	}
-	if c == 0 {
-		c = byID
-	}
-	return (c < 0) != desc
 }
 
 func TestDeletionsAreListedWhileTheyLast(t *testing.T) {

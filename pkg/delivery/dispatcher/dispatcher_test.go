@@ -169,30 +169,6 @@ func TestReplayedBatchMakesNothingNew(t *testing.T) {
 	}
 }
 
-func TestEventsOfInactiveEndpointsAreHeldWithoutAMessage(t *testing.T) {
-	h := newHarness(t)
-	suspended := h.Application(t)
-	want := map[value.ID]webhook.HeldReason{
-		h.OfApplication(suspended).Endpoint(t, "*").ID: webhook.HeldSuspended,
-	}
-	h.Suspend(t, suspended)
-	for status, reason := range map[webhook.Status]webhook.HeldReason{webhook.Paused: webhook.HeldPaused, webhook.Disabled: webhook.HeldDisabled} {
-		e := h.Endpoint(t, "*")
-		h.SetStatus(t, e.ID, status)
-		want[e.ID] = reason
-	}
-	h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), h.created(t))
-	deliveries := h.AllDeliveries(t)
-	for _, r := range deliveries {
-		if r.Status != webhook.DeliveryHeld || r.HeldReason != want[r.EndpointID] || r.NextAttemptAt != nil {
-			t.Errorf("delivery: %+v, want it HELD %s", r, want[r.EndpointID])
-		}
-	}
-	if messages := h.messages(t); len(deliveries) != 3 || len(messages) > 0 {
-		t.Errorf("%d deliveries and messages %v, want 3 and none", len(deliveries), messages)
-	}
-}
-
 func TestSilentChangesAndForeignItemsMeanNothing(t *testing.T) {
 	h := newHarness(t)
 	h.Endpoint(t, "*")
@@ -205,30 +181,6 @@ func TestSilentChangesAndForeignItemsMeanNothing(t *testing.T) {
 	h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), silent, foreign[0], expired)
 	if deliveries := h.AllDeliveries(t); len(deliveries) > 0 {
 		t.Errorf("deliveries: %+v", deliveries)
-	}
-}
-
-func TestDisabledEndpointIsToldToTheOthersOfItsApplication(t *testing.T) {
-	h := newHarness(t)
-	gone := h.Endpoint(t, "*")
-	told := h.Endpoint(t, "endpoint.disabled")
-	h.Endpoint(t, "order.*")
-	h.OfApplication(h.Application(t)).Endpoint(t, "*")
-	h.ChangeEndpoint(t, gone.ID, func(e *webhook.Endpoint) { *e = *e.Disable("answered 410 Gone", h.Now()) })
-	h.ChangeEndpoint(t, gone.ID, func(e *webhook.Endpoint) { e.URL = "https://example.com/other" })
-	changes := h.StreamRecords(t, dynamo.StreamEndpoint)
-	d := h.dispatcher(h.Table, h.Queues().Deliveries())
-	for range 2 {
-		h.handle(t, d, changes...)
-	}
-	deliveries := h.AllDeliveries(t)
-	if len(deliveries) != 1 || deliveries[0].EndpointID != told.ID || deliveries[0].Type != "endpoint.disabled" {
-		t.Fatalf("deliveries: %+v, want one for %s", deliveries, told.ID)
-	}
-	payload, err := h.Table.Payload(t.Context(), h.Org, deliveries[0].EventID)
-	if err != nil || !bytes.Contains(payload, []byte(`"previousAttributes":{"status":"ACTIVE"}`)) ||
-		!bytes.Contains(payload, []byte(`"secret":"whsec_****`)) || bytes.Contains(payload, []byte(gone.Secret.Sealed)) {
-		t.Errorf("payload: %s, %v", payload, err)
 	}
 }
 
@@ -252,6 +204,9 @@ func TestAlertsReachTheOthersOfTheirApplication(t *testing.T) {
 	if _, err := h.Table.PutDelivery(t.Context(), pending, &failed); err != nil {
 		t.Fatal(err)
 	}
+	gone := h.Endpoint(t, "order.*")
+	h.ChangeEndpoint(t, gone.ID, func(e *webhook.Endpoint) { *e = *e.Disable("answered 410 Gone", h.Now()) })
+	h.ChangeEndpoint(t, gone.ID, func(e *webhook.Endpoint) { e.URL = "https://example.com/other" })
 	d := h.dispatcher(h.Table, h.Queues().Deliveries())
 	changes := h.StreamRecords(t, dynamo.StreamEndpoint, dynamo.StreamEvent)
 	for range 2 {
@@ -259,13 +214,24 @@ func TestAlertsReachTheOthersOfTheirApplication(t *testing.T) {
 	}
 	got := map[string]int{}
 	for _, delivery := range h.AllDeliveries(t) {
-		if delivery.EndpointID == told.ID {
+		switch {
+		case delivery.EndpointID == told.ID:
 			got[delivery.Type+" "+delivery.ObjectID.String()]++
-		} else if delivery.ID != pending.ID {
+		case delivery.EndpointID == failing.ID && delivery.ObjectID == gone.ID, delivery.ID == pending.ID:
+		default:
 			t.Errorf("%s went to another endpoint", delivery.Type)
 		}
+		if delivery.Type != "endpoint.disabled" {
+			continue
+		}
+		payload, err := h.Table.Payload(t.Context(), h.Org, delivery.EventID)
+		if err != nil || !bytes.Contains(payload, []byte(`"previousAttributes":{"status":"ACTIVE"}`)) ||
+			!bytes.Contains(payload, []byte(`"secret":"whsec_****`)) || bytes.Contains(payload, []byte(gone.Secret.Sealed)) {
+			t.Errorf("payload: %s, %v", payload, err)
+		}
 	}
-	if want := (map[string]int{"endpoint.failing " + failing.ID.String(): 1, "event.failed " + pending.ID.String(): 1}); !maps.Equal(got, want) {
+	want := map[string]int{"endpoint.failing " + failing.ID.String(): 1, "event.failed " + pending.ID.String(): 1, "endpoint.disabled " + gone.ID.String(): 1}
+	if !maps.Equal(got, want) {
 		t.Errorf("alerts %v, want %v", got, want)
 	}
 }

@@ -77,12 +77,20 @@ func TestAFilteredEventHasNoDeliveryAndIsCounted(t *testing.T) {
 	}
 }
 
-// unfiltered counts the writes of filtered events, and fails them when told.
+// unfiltered counts the writes of filtered events, and fails them when told, or
+// those of deliveries.
 type unfiltered struct {
 	dispatcher.Store
 
-	writes int
-	fails  bool
+	writes        int
+	fails, breaks bool
+}
+
+func (s *unfiltered) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
+	if s.breaks {
+		return nil, fault.Busy(errors.New("throttled"))
+	}
+	return s.Store.CreateDeliveries(ctx, deliveries, payloads...)
 }
 
 func (s *unfiltered) AddFiltered(ctx context.Context, org, endpoint value.ID, hour value.Time, events int64) error {
@@ -119,50 +127,28 @@ func TestFilteredEventsAreWrittenAtMostOnceAMinute(t *testing.T) {
 	}
 }
 
-func TestFilteredEventsThatCannotBeWrittenAreWrittenLater(t *testing.T) {
-	h := newHarness(t)
-	e := h.confirmedOnly(t)
-	store := &unfiltered{Store: h.Table, fails: true}
-	d := h.dispatcher(store, h.Queues().Deliveries())
-	if r := h.handle(t, d, h.orders(t, 2)...); len(r.BatchItemFailures) > 0 {
-		t.Errorf("the batch fails: %+v", r)
-	}
-	store.fails = false
-	h.Pass(time.Minute)
-	h.handle(t, d, h.orders(t, 1)...)
-	if n := h.filtered(t, e); n != 3 {
-		t.Errorf("%d are counted, want 3", n)
-	}
-}
-
-// broken fails to store deliveries as long as it is told.
-type broken struct {
-	dispatcher.Store
-
-	fails bool
-}
-
-func (s *broken) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
-	if s.fails {
-		return nil, fault.Busy(errors.New("throttled"))
-	}
-	return s.Store.CreateDeliveries(ctx, deliveries, payloads...)
-}
-
-func TestABatchThatFailsCountsNothingUntilItIsDispatched(t *testing.T) {
-	h := newHarness(t)
-	e := h.confirmedOnly(t)
-	h.Endpoint(t, "order.created")
-	store := &broken{Store: h.Table, fails: true}
-	d := h.dispatcher(store, h.Queues().Deliveries())
-	records := h.orders(t, 2)
-	if r := h.handle(t, d, records...); len(r.BatchItemFailures) == 0 {
-		t.Fatal("the batch does not fail")
-	}
-	store.fails = false
-	h.Pass(time.Minute)
-	h.handle(t, d, records...)
-	if n := h.filtered(t, e); n != 2 {
-		t.Errorf("%d are counted, want 2", n)
+func TestFilteredEventsAreCountedOnceThoughWritesFail(t *testing.T) {
+	for name, s := range map[string]*unfiltered{"of the counts": {fails: true}, "of deliveries": {breaks: true}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			e := h.confirmedOnly(t)
+			h.Endpoint(t, "order.created")
+			s.Store = h.Table
+			d, records := h.dispatcher(s, h.Queues().Deliveries()), h.orders(t, 2)
+			if r := h.handle(t, d, records...); (len(r.BatchItemFailures) > 0) != s.breaks {
+				t.Errorf("failures of the batch: %+v", r)
+			}
+			again := s.breaks
+			s.fails, s.breaks = false, false
+			h.Pass(time.Minute)
+			if again {
+				h.handle(t, d, records...)
+			} else {
+				h.handle(t, d)
+			}
+			if n := h.filtered(t, e); n != 2 {
+				t.Errorf("%d are counted, want 2", n)
+			}
+		})
 	}
 }

@@ -39,63 +39,52 @@ func TestBatchOfOneOrganizationIsReadWrittenAndSentTogether(t *testing.T) {
 	}
 }
 
-func TestEndpointsAreReadAnewForEveryBatch(t *testing.T) {
+func TestEventsFollowTheStateOfTheirEndpoint(t *testing.T) {
 	h := newHarness(t)
-	e := h.Endpoint(t, "*")
-	d := h.dispatcher(h.Table, h.Queues().Deliveries())
-	h.handle(t, d, h.created(t))
-	h.SetStatus(t, e.ID, webhook.Paused)
-	h.handle(t, d, h.created(t))
-	var got []webhook.DeliveryStatus
-	for _, delivery := range h.AllDeliveries(t) {
-		got = append(got, delivery.Status)
+	open := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: h.Now(), ProbeAt: h.At(time.Minute), IntervalMs: time.Minute.Milliseconds()}
+	type outcome struct {
+		held  webhook.HeldReason
+		queue string // "": no message
 	}
-	slices.Sort(got)
-	if want := []webhook.DeliveryStatus{webhook.DeliveryHeld, webhook.DeliveryPending}; !slices.Equal(got, want) {
-		t.Errorf("deliveries before and after the endpoint was paused: %v, want %v", got, want)
-	}
-}
-
-func TestEventsFollowTheirEndpointsLaneAndCircuit(t *testing.T) {
-	h := newHarness(t)
-	now := h.Now()
-	quick := h.Endpoint(t, "*")
-	slow := h.Endpoint(t, "*")
-	open := h.Endpoint(t, "*")
-	draining := h.Endpoint(t, "*")
-	circuit := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds()}
+	want := map[value.ID]outcome{h.Endpoint(t, "*").ID: {"", servicetest.MainQueue}}
 	for _, c := range []struct {
-		e    *webhook.Endpoint
-		next webhook.Routing
+		routing webhook.Routing
+		want    outcome
 	}{
-		{slow, webhook.Routing{Lane: webhook.LaneSlow}},
-		{open, webhook.Routing{Circuit: circuit, Lane: webhook.LaneSlow}},
-		{draining, webhook.Routing{Circuit: circuit.Drain(now)}},
+		{webhook.Routing{Lane: webhook.LaneSlow}, outcome{"", servicetest.SlowQueue}},
+		{webhook.Routing{Circuit: open, Lane: webhook.LaneSlow}, outcome{webhook.HeldCircuitOpen, ""}},
+		{webhook.Routing{Circuit: open.Drain(h.Now())}, outcome{"", servicetest.MainQueue}},
 	} {
-		if ok, err := h.Table.SetRouting(t.Context(), h.Org, c.e.ID, c.e.Routing(), c.next); !ok || err != nil {
-			t.Fatalf("SetRouting: %t, %v", ok, err)
+		e := h.Endpoint(t, "*")
+		h.SetRouting(t, e.ID, func(r *webhook.Routing) { *r = c.routing })
+		want[e.ID] = c.want
+	}
+	d := h.dispatcher(h.Table, h.Queues().Deliveries())
+	h.handle(t, d, h.created(t)) // endpoints are read anew for the next batch
+	suspended := h.Application(t)
+	want[h.OfApplication(suspended).Endpoint(t, "*").ID] = outcome{webhook.HeldSuspended, ""}
+	h.Suspend(t, suspended)
+	for status, reason := range map[webhook.Status]webhook.HeldReason{webhook.Paused: webhook.HeldPaused, webhook.Disabled: webhook.HeldDisabled} {
+		e := h.Endpoint(t, "*")
+		h.SetStatus(t, e.ID, status)
+		want[e.ID] = outcome{reason, ""}
+	}
+	h.handle(t, d, h.created(t))
+	queues := map[value.ID]string{}
+	for _, name := range []string{servicetest.MainQueue, servicetest.SlowQueue} {
+		for id := range h.messagesOf(t, name) {
+			queues[id] = name
 		}
 	}
-	h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), h.created(t), h.created(t))
-	want := map[value.ID]webhook.HeldReason{quick.ID: "", slow.ID: "", open.ID: webhook.HeldCircuitOpen, draining.ID: ""}
-	for _, r := range h.AllDeliveries(t) {
-		if r.HeldReason != want[r.EndpointID] || (r.Status == webhook.DeliveryHeld) != (r.EndpointID == open.ID) {
-			t.Errorf("delivery: %+v, want it held for %q", r, want[r.EndpointID])
+	deliveries := h.AllDeliveries(t)
+	for _, r := range deliveries {
+		w := want[r.EndpointID]
+		if r.HeldReason != w.held || (r.Status == webhook.DeliveryHeld) != (w.held != "") || queues[r.ID] != w.queue {
+			t.Errorf("delivery %+v, its message in %q; want %+v", r, queues[r.ID], w)
 		}
 	}
-	for name, want := range map[string][]value.ID{servicetest.MainQueue: {quick.ID, draining.ID}, servicetest.SlowQueue: {slow.ID}} {
-		got := map[value.ID]int{}
-		for _, refs := range h.messagesOf(t, name) {
-			got[refs[0].EndpointID]++
-		}
-		for _, id := range want {
-			if got[id] != 2 {
-				t.Errorf("%s: %d messages of endpoint %s, want 2", name, got[id], id)
-			}
-		}
-		if len(got) != len(want) {
-			t.Errorf("%s: messages of %v, want those of %v", name, got, want)
-		}
+	if len(deliveries) != 4+7 {
+		t.Errorf("%d deliveries, want 4 of the first batch and 7 of the second", len(deliveries))
 	}
 }
 
