@@ -549,23 +549,6 @@ func TestWhatIsAtABoundIsKept(t *testing.T) {
 	}
 }
 
-// A price below 0 was taken once.
-func TestARecordStoredWithANegativePriceStaysReadable(t *testing.T) {
-	old := store(t, nil, put(KindProduct, `{"id":"`+testID.String()+`","name":"a","sellingPrice":1.5}`), testNow)
-	old.Doc = bytes.Replace(old.Doc, []byte(`"sellingPrice":1.5`), []byte(`"sellingPrice":-1.5`), 1)
-	if p := mustRecord(t, old).(*Product); *p.SellingPrice != -1_5000 {
-		t.Errorf("read as %s", p.SellingPrice)
-	}
-	if _, err := Document(old, testNow); err != nil {
-		t.Errorf("not indexed: %v", err)
-	}
-	next := store(t, old, put(KindProduct, `{"id":"`+testID.String()+`","name":"a","sellingPrice":0}`), testNow+5)
-	events, err := Events(old, next)
-	if err != nil || len(events) != 1 || !strings.Contains(string(events[0].Data.PreviousAttributes), `"sellingPrice":-1.5`) {
-		t.Errorf("its correction means %+v, %v", events, err)
-	}
-}
-
 func TestADeleteReadsOnlyTheIdentifiers(t *testing.T) {
 	for record, field := range map[string]string{
 		`{"id":"0192F0C2-1B7D-7E11-8A4C-51F0A2B3C4D5"}`:                                 "",

@@ -44,23 +44,6 @@ func TestEveryEventTypeHasAnExampleOfItsOwnType(t *testing.T) {
 	}
 }
 
-func TestEventNamesAreDistinctAndCoverEveryKind(t *testing.T) {
-	seen := map[string]bool{}
-	for _, name := range EventNames() {
-		if seen[name] {
-			t.Errorf("%s is listed twice", name)
-		}
-		seen[name] = true
-	}
-	for _, kind := range Kinds() {
-		for _, verb := range []string{".created", ".updated", ".deleted"} {
-			if !seen[string(kind)+verb] {
-				t.Errorf("no event %s%s", kind, verb)
-			}
-		}
-	}
-}
-
 func TestASubscriptionTakesItsEvents(t *testing.T) {
 	for _, tt := range []struct {
 		subscribed string

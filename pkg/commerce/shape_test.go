@@ -3,42 +3,7 @@ package commerce
 import (
 	"bytes"
 	"testing"
-
-	"github.com/commerce-integration/service/pkg/base/value"
-	"pgregory.net/rapid"
 )
-
-// overdueAt is the rule for a decoded invoice.
-func overdueAt(v *Invoice, now value.Time) bool {
-	return v.Type == invoiceRegular && (v.Status == invoiceIssued || v.Status == invoicePartiallyPaid) &&
-		v.DueAt != nil && *v.DueAt < now && v.AmountDue > 0
-}
-
-func TestTheShapeOfAnInvoiceDerivesIsOverdue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		stored, err := Apply(nil, put(KindInvoice, string(drawMessage(t, KindInvoice))), testNow)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := stored.Record()
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := r.(*Invoice)
-		now := value.Time(rapid.Int64Range(0, 4_000_000_000_000).Draw(t, "now"))
-		if v.DueAt != nil && rapid.Bool().Draw(t, "at the edge") {
-			now = *v.DueAt + value.Time(rapid.Int64Range(-1, 1).Draw(t, "by"))
-		}
-		v.IsOverdue = overdueAt(v, now)
-		want, err := Encode(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := AppendShape([]byte("x"), KindInvoice, stored.Doc, now); !bytes.Equal(got[1:], want) {
-			t.Fatalf("at %s\n got %s\nwant %s", now, got[1:], want)
-		}
-	})
-}
 
 func TestAnInvoiceIsOverdueByEveryPartOfTheRule(t *testing.T) {
 	const head = `{"id":"0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5","currency":"EUR","invoiceNumber":"1",`

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/arntarget"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
@@ -82,33 +81,5 @@ func TestAQueueGetsSignedEventsOnceItIsThere(t *testing.T) {
 	}
 	if err := verifier.Verify([]byte(*message.Body), header); err != nil || header.Get("Webhook-Id") != delivery.EventID.String() {
 		t.Errorf("message %s with %v: %v", *message.Body, header, err)
-	}
-}
-
-func TestNoOtherOrganizationsQueueGetsEvents(t *testing.T) {
-	permitted := webhook.ARNRules{Permitted: true}
-	for _, tt := range []struct {
-		name  string
-		rules webhook.ARNRules
-		owner func(h *harness) value.ID
-		want  string
-	}{
-		{"another organization's", permitted, func(*harness) value.ID { return value.NewID() }, "the URL must name a queue or bus whose own name ends with your organization's id"},
-		{"after a deploy that permits none", webhook.ARNRules{}, func(h *harness) value.ID { return h.Org }, "the URL must start with https://"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			h := newHarness(t)
-			name := tt.owner(h).String()
-			url := h.queue(t, name)
-			// As if it had been stored before: the API takes no such url.
-			e, _ := h.endpoint(t, localQueues+name, 3)
-			delivery := h.event(t, e)
-			h.handle(t, h.toQueues(tt.rules), h.receive(t)...)
-			got := h.delivery(t, delivery, webhook.DeliveryFailed, 1).Attempts[0]
-			if got.ResponseStatus != nil || !strings.HasPrefix(*got.Error, tt.want) {
-				t.Errorf("attempt %+v, want the error %q", got, tt.want)
-			}
-			h.queued(t, url, 0)
-		})
 	}
 }

@@ -1,9 +1,7 @@
 package worker_test
 
 import (
-	"io"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,40 +206,4 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 		}
 	}
 	h.counters(t, e, 0, 21)
-}
-
-func TestSlowEndpointsAreAskedInTheSlowLaneUntilTheyAreFast(t *testing.T) {
-	h := newHarness(t)
-	var slow atomic.Bool
-	slow.Store(true)
-	rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-		if slow.Load() {
-			h.Pass(2100 * time.Millisecond)
-		}
-		_, _ = io.WriteString(w, "ok")
-	})
-	e, _ := h.endpoint(t, rcv.url, 3)
-	for i := range 5 {
-		h.deliver(t, e)
-		want := webhook.LaneMain
-		if i == 4 {
-			want = webhook.LaneSlow
-		}
-		if got := h.routing(t, e).Lane; got != want {
-			t.Fatalf("after %d slow attempts: lane %q, want %q", i+1, got, want)
-		}
-	}
-	slow.Store(false)
-	delivery := h.event(t, e)
-	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
-	h.delivery(t, delivery, webhook.DeliveryPending, 0)
-	h.handle(t, h.Worker, h.Queues().Await(t, servicetest.SlowQueue)...)
-	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
-	h.Pass(5 * time.Minute)
-	h.deliver(t, e)
-	if got := h.routing(t, e).Lane; got != webhook.LaneMain {
-		t.Errorf("after a fast attempt in five minutes: lane %q", got)
-	}
 }

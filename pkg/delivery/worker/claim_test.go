@@ -50,15 +50,11 @@ func TestSecondMessageOfALateDeliveryWaitsForTheFirst(t *testing.T) {
 	}()
 	<-asked
 	second := h.again(t, d)
-	if left := h.handle(t, h.Worker, second...); len(left) != 1 {
-		t.Errorf("messages left while the first asks: %+v, want the second", left)
-	}
+	h.leaves(t, 1, h.Worker, second...)
 	close(answer)
 	<-done
 	h.Pass(webhook.Lease)
-	if left := h.handle(t, h.Worker, second...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.leaves(t, 0, h.Worker, second...)
 	h.delivery(t, d, webhook.DeliveryDelivered, 1)
 	rcv.requests(t, 1)
 }
@@ -69,14 +65,10 @@ func TestSecondMessageOfALateDeliveryTakesOver(t *testing.T) {
 	d, first := h.late(t, rcv.url)
 	h.crash(t, h.failing("RecordOutcomes", always1000, errWrong, nil), first...)
 	second := h.again(t, d)
-	if left := h.handle(t, h.Worker, second...); len(left) != 1 {
-		t.Errorf("messages left: %+v, want the second, which waits", left)
-	}
+	h.leaves(t, 1, h.Worker, second...)
 	rcv.requests(t, 1)
 	h.Pass(webhook.Lease)
-	if left := h.handle(t, h.Worker, second...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.leaves(t, 0, h.Worker, second...)
 	h.delivery(t, d, webhook.DeliveryDelivered, 1)
 	rcv.requests(t, 2)
 }
@@ -109,9 +101,7 @@ func TestLateAttemptIsMadeOnlyByTheMessageThatClaimsIt(t *testing.T) {
 				}
 				return nil, nil
 			}}
-			if left := h.handle(t, h.worker(store, store, true), message...); len(left) != 1 {
-				t.Errorf("messages left: %+v, want the one", left)
-			}
+			h.leaves(t, 1, h.worker(store, store, true), message...)
 			rcv.requests(t, 0)
 		})
 	}

@@ -95,18 +95,3 @@ func TestNoSettingNamesAHeaderThatTheServiceSets(t *testing.T) {
 		}
 	}
 }
-
-func TestADeliveryWhoseHeaderCannotBeOpenedStaysInTheQueue(t *testing.T) {
-	h := newHarness(t)
-	rcv := newReceiver(t, always(http.StatusOK))
-	e, _ := h.endpoint(t, rcv.url, 0)
-	h.ChangeEndpoint(t, e.ID, func(e *webhook.Endpoint) {
-		e.Delivery.Headers = []webhook.SealedHeader{{Name: "X-Key", Sealed: h.Box.Seal([]byte("x"), "another purpose")}}
-	})
-	delivery := h.event(t, e)
-	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) != 1 {
-		t.Errorf("%d messages are left, want 1", len(left))
-	}
-	h.delivery(t, delivery, webhook.DeliveryPending, 0)
-	rcv.requests(t, 0)
-}

@@ -90,6 +90,14 @@ func (h *harness) handle(t *testing.T, w *worker.Worker, messages ...events.SQSM
 	return left
 }
 
+// leaves handles messages of which so many must stay in the queue.
+func (h *harness) leaves(t *testing.T, want int, w *worker.Worker, messages ...events.SQSMessage) {
+	t.Helper()
+	if left := h.handle(t, w, messages...); len(left) != want {
+		t.Fatalf("%d messages are left, want %d: %+v", len(left), want, left)
+	}
+}
+
 // crash gives messages to a worker that dies before any of them is deleted,
 // and returns those that it reports.
 func (h *harness) crash(t *testing.T, w *worker.Worker, messages ...events.SQSMessage) []events.SQSMessage {

@@ -34,16 +34,12 @@ func TestAHoldThatIsLiftedWhileItIsWrittenIsTakenBack(t *testing.T) {
 	h.SetStatus(t, e.ID, webhook.Paused)
 	store := &lifting{Table: h.Table, do: func() { h.SetStatus(t, e.ID, webhook.Active) }}
 	messages := h.receive(t)
-	if left := h.handle(t, h.worker(store, h.deliveries, true), messages...); len(left) != 1 {
-		t.Errorf("messages left: %+v, want the one of the delivery", left)
-	}
+	h.leaves(t, 1, h.worker(store, h.deliveries, true), messages...)
 	if got := h.delivery(t, delivery, webhook.DeliveryPending, 0); got.DueAt == nil {
 		t.Error("no due mark stands for the message")
 	}
 	h.Pass(5 * time.Second)
-	if left := h.handle(t, h.Worker, messages...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.leaves(t, 0, h.Worker, messages...)
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	rcv.requests(t, 1)
 }
@@ -70,9 +66,7 @@ func TestAHoldIsLookedAtAgainByAMessageThatComesAgain(t *testing.T) {
 			h.delivery(t, delivery, webhook.DeliveryHeld, 0)
 			h.SetStatus(t, e.ID, c.next)
 			h.Pass(c.later)
-			if left := h.handle(t, h.Worker, messages...); len(left) != c.left {
-				t.Errorf("messages left: %+v, want %d", left, c.left)
-			}
+			h.leaves(t, c.left, h.Worker, messages...)
 			h.delivery(t, delivery, c.want, 0)
 			for _, m := range messages {
 				h.Queues().Delete(t, queueOf(&m), m)

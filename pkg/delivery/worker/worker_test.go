@@ -42,9 +42,7 @@ func TestDeliveryIsSignedAndRecorded(t *testing.T) {
 		*e, second = *next, text
 	})
 	delivery := h.event(t, e)
-	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.leaves(t, 0, h.Worker, h.receive(t)...)
 	got := h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	if got.DeliveredAt == nil || got.NextAttemptAt != nil || got.DueAt != nil || len(got.Attempts) != 1 {
 		t.Errorf("delivery: %+v", got)
@@ -101,9 +99,8 @@ func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 	if q.changes[0].For.Round(time.Second) != 5*time.Second || q.changes[0].Receipt != left[0].ReceiptHandle {
 		t.Errorf("visibility %+v, want the message to come again in 5s", q.changes)
 	}
-	if left := h.at(t, left[0], 5*time.Second); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.Pass(5 * time.Second)
+	h.leaves(t, 0, h.Worker, left[0])
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 2)
 	c := h.counters(t, e, 1, 1)
 	if *c.LastFailureReason != "answered 500 Internal Server Error" {
@@ -116,14 +113,6 @@ func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 	if requests[0].header.Get("webhook-timestamp") == requests[1].header.Get("webhook-timestamp") {
 		t.Error("the retry has the timestamp of the first attempt")
 	}
-}
-
-// at gives the same message to the worker again, as the queue does when its
-// time has come.
-func (h *harness) at(t *testing.T, m events.SQSMessage, d time.Duration) []events.SQSMessage {
-	t.Helper()
-	h.Pass(d)
-	return h.handle(t, h.Worker, m)
 }
 
 // The endpoint is down from Friday, 18:00, to Monday, 8:00, and one event comes in
@@ -301,9 +290,7 @@ func TestGoneDisablesTheEndpointAtOnce(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusGone))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	delivery := h.event(t, e)
-	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.leaves(t, 0, h.Worker, h.receive(t)...)
 	got := h.delivery(t, delivery, webhook.DeliveryHeld, 1)
 	after, err := h.Table.Endpoint(t.Context(), h.Org, e.ID)
 	if err != nil || after.Status != webhook.Disabled || after.UpdatedAt <= e.UpdatedAt || got.HeldReason != webhook.HeldDisabled {
@@ -329,9 +316,8 @@ func TestGoneAnswerOfAFormerURLDisablesNothing(t *testing.T) {
 	m := h.receive(t)[0]
 	h.handle(t, h.Worker, m)
 	h.delivery(t, delivery, webhook.DeliveryPending, 1)
-	if left := h.at(t, m, 5*time.Second); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.Pass(5 * time.Second)
+	h.leaves(t, 0, h.Worker, m)
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 2)
 }
 
@@ -367,9 +353,7 @@ func TestDeliveriesThatMustNotBeAttemptedAreEnded(t *testing.T) {
 			if err := tt.change(e); err != nil {
 				t.Fatal(err)
 			}
-			if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
-				t.Errorf("messages left: %+v", left)
-			}
+			h.leaves(t, 0, h.Worker, h.receive(t)...)
 			if got := h.delivery(t, delivery, tt.status, 0); got.HeldReason != tt.reason || got.NextAttemptAt != nil {
 				t.Errorf("delivery %+v", got)
 			}
@@ -390,9 +374,7 @@ func TestTestIsAttemptedOnceWhateverTheStatus(t *testing.T) {
 	if _, err := h.Table.PutDelivery(t.Context(), stored, &test); err != nil {
 		t.Fatal(err)
 	}
-	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.leaves(t, 0, h.Worker, h.receive(t)...)
 	h.delivery(t, delivery, webhook.DeliveryFailed, 1)
 	h.counters(t, e, 0, 0)
 	if after := h.StoredEndpoint(t, e.ID); after.Status != webhook.Paused || !after.Routing().Equal(e.Routing()) {
@@ -407,9 +389,7 @@ func TestForbiddenTargetFailsForGood(t *testing.T) {
 	h := newHarness(t)
 	e, _ := h.endpoint(t, "https://127.0.0.1/hook", 3)
 	delivery := h.event(t, e)
-	if left := h.handle(t, h.worker(h.Table, h.deliveries, false), h.receive(t)...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.leaves(t, 0, h.worker(h.Table, h.deliveries, false), h.receive(t)...)
 	got := h.delivery(t, delivery, webhook.DeliveryFailed, 1)
 	if reason := *got.Attempts[0].Error; !strings.Contains(reason, "loopback") || got.Attempts[0].ResponseStatus != nil {
 		t.Errorf("attempt: %+v, error %q", got.Attempts[0], reason)
@@ -425,6 +405,11 @@ func TestOneBadMessageDoesNotStopItsNeighbours(t *testing.T) {
 	broken, _ := h.endpoint(t, rcv.url, 3)
 	h.ChangeEndpoint(t, broken.ID, func(e *webhook.Endpoint) { e.Secret.Sealed = "rubbish" })
 	unsignable := h.event(t, broken)
+	headed, _ := h.endpoint(t, rcv.url, 3)
+	h.ChangeEndpoint(t, headed.ID, func(e *webhook.Endpoint) {
+		e.Delivery.Headers = []webhook.SealedHeader{{Name: "X-Key", Sealed: h.Box.Seal([]byte("x"), "another purpose")}}
+	})
+	unopened := h.event(t, headed)
 	wrong := good.Ref()
 	wrong.EventID = value.NewID()
 	q := h.Queues().Queue(servicetest.MainQueue)
@@ -434,14 +419,13 @@ func TestOneBadMessageDoesNotStopItsNeighbours(t *testing.T) {
 		}
 	}
 	var messages []events.SQSMessage
-	for len(messages) < 5 {
+	for len(messages) < 6 {
 		messages = append(messages, h.receive(t)...)
 	}
-	if left := h.handle(t, h.Worker, messages...); len(left) != 4 {
-		t.Errorf("%d messages left, want the four bad ones: %+v", len(left), left)
-	}
+	h.leaves(t, 5, h.Worker, messages...)
 	h.delivery(t, good, webhook.DeliveryDelivered, 1)
 	h.delivery(t, unsignable, webhook.DeliveryPending, 0)
+	h.delivery(t, unopened, webhook.DeliveryPending, 0)
 	rcv.requests(t, 1)
 }
 
@@ -472,8 +456,6 @@ func TestOutcomeIsWrittenOverAConcurrentHold(t *testing.T) {
 	})
 	e, _ := h.endpoint(t, rcv.url, 3)
 	delivery = h.event(t, e)
-	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
-		t.Errorf("messages left: %+v", left)
-	}
+	h.leaves(t, 0, h.Worker, h.receive(t)...)
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 }
