@@ -91,9 +91,7 @@ func TestNewRecordsOfABatchTakeOneReadAndOneCreation(t *testing.T) {
 		ids[i] = value.NewID()
 		bodies = append(bodies, f.one(ids[i], fmt.Sprint("p", i), 1))
 	}
-	if failed := f.handle(t, bodies...); failed != nil {
-		t.Fatalf("failed messages: got %v, want none", failed)
-	}
+	f.apply(t, bodies...)
 	if w.reads != 1 || w.creates != 1 || w.puts != 0 {
 		t.Errorf("%d reads, %d creations, %d puts; want 1, 1, 0", w.reads, w.creates, w.puts)
 	}
@@ -112,9 +110,7 @@ func TestOrganizationsOfOneBatchStayApart(t *testing.T) {
 		return []string{mine, strings.NewReplacer(f.org.String(), other.String(), "mine", "theirs").Replace(mine)}
 	}
 	for version := 1; version <= 2; version++ { // created, then replaced
-		if failed := f.handle(t, bodies(version)...); failed != nil {
-			t.Fatalf("failed messages: got %v, want none", failed)
-		}
+		f.apply(t, bodies(version)...)
 		found := w.Table.ReadRecords(t.Context(), []dynamo.RecordRef{{OrganizationID: f.org, Kind: commerce.KindProduct, ID: id}, {OrganizationID: other, Kind: commerce.KindProduct, ID: id}})
 		for i, who := range []string{"mine", "theirs"} {
 			want := fmt.Sprintf(`"name":"%s %d"`, who, version)
@@ -147,9 +143,7 @@ func TestChangesToARecordAreMadeInTheOrderOfTheBatch(t *testing.T) {
 		{[]string{put("d"), put("e"), gone}, "", 6},
 		{[]string{put("f"), gone, put("g"), filler}, "g", 9},
 	} {
-		if failed := f.handle(t, row.bodies...); failed != nil {
-			t.Fatalf("failed messages: got %v, want none", failed)
-		}
+		f.apply(t, row.bodies...)
 		found := f.table.ReadRecords(t.Context(), []dynamo.RecordRef{{OrganizationID: f.org, Kind: commerce.KindProduct, ID: id}})[0]
 		if want := value.TimeOf(start) + row.after; found.Stored == nil || found.Stored.Revision != want {
 			t.Fatalf("got %+v, want the revision %s: every change is one", found.Stored, want)
@@ -187,9 +181,7 @@ func TestFaultOfARecordFailsOnlyItsMessages(t *testing.T) {
 		}
 		clear(w.broken)
 		clear(w.unread)
-		if failed := f.handle(t, bodies...); failed != nil {
-			t.Errorf("failed messages of the retry: got %v, want none", failed)
-		}
+		f.apply(t, bodies...)
 		if got := f.product(t, b); got == nil || got.Name != "with a" {
 			t.Errorf("got %+v, want the last put", got)
 		}

@@ -83,6 +83,14 @@ func (f *harness) invoke(t *testing.T, messages ...events.SQSMessage) (stay []st
 	return stay
 }
 
+// finish handles messages of which none may stay.
+func (f *harness) finish(t *testing.T, messages ...events.SQSMessage) {
+	t.Helper()
+	if stay := f.invoke(t, messages...); len(stay) > 0 {
+		t.Errorf("come again: %v", stay)
+	}
+}
+
 func TestMessageOfManyRecordsIsMovedAndAppliedWhereItComesThen(t *testing.T) {
 	f := newHarness(t)
 	body, ids := f.load(20)

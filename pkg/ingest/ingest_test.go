@@ -116,15 +116,15 @@ func (f *harness) handle(t *testing.T, bodies ...string) []string {
 	for i, body := range bodies {
 		batch.Records = append(batch.Records, events.SQSMessage{MessageId: fmt.Sprint("m", i), Body: body})
 	}
-	response, err := f.ingester.Handle(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
+	return f.invoke(t, batch.Records...)
+}
+
+// apply sends bodies as one batch, of which no message may come again.
+func (f *harness) apply(t *testing.T, bodies ...string) {
+	t.Helper()
+	if failed := f.handle(t, bodies...); failed != nil {
+		t.Fatalf("failed messages: got %v, want none", failed)
 	}
-	var failed []string
-	for _, item := range response.BatchItemFailures {
-		failed = append(failed, item.ItemIdentifier)
-	}
-	return failed
 }
 
 func (f *harness) product(t *testing.T, id value.ID) *commerce.Product {
@@ -149,9 +149,7 @@ func (f *harness) one(id value.ID, name string, version int) string {
 
 func TestABatchIsAnsweredForBeforeItsTimeIsUp(t *testing.T) {
 	f, stored := newHarness(t), value.NewID()
-	if failed := f.handle(t, f.one(stored, "first", 1)); failed != nil {
-		t.Fatalf("failed messages: got %v, want none", failed)
-	}
+	f.apply(t, f.one(stored, "first", 1))
 	f.table.mute = true
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -176,9 +174,7 @@ func TestARefusedRecordDoesNotHoldUpItsNeighbours(t *testing.T) {
 		{"kind":"product","op":"put","record":{"id":%q,"name":"good"}},
 		{"kind":"planet","op":"put","record":{"id":%q,"name":"x"}},
 		{"kind":"product","op":"put","record":{"name":"x"}}]}`, f.org, bad, good, bad)
-	if failed := f.handle(t, body, "no JSON"); failed != nil {
-		t.Fatalf("failed messages: got %v, want none", failed)
-	}
+	f.apply(t, body, "no JSON")
 	if f.product(t, good) == nil || f.product(t, bad) != nil {
 		t.Errorf("good stored %v, bad stored %v; want true, false", f.product(t, good) != nil, f.product(t, bad) != nil)
 	}
@@ -248,9 +244,7 @@ func TestAThrottledTableFailsTheMessageAndARetryCompletesIt(t *testing.T) {
 		t.Errorf("refusals before the message is through: got %d, want none", len(f.rejects.got))
 	}
 	f.table.every = 0
-	if failed := f.handle(t, body); failed != nil {
-		t.Fatalf("failed messages of the retry: got %v, want none", failed)
-	}
+	f.apply(t, body)
 	for _, id := range ids {
 		if f.product(t, id) == nil {
 			t.Errorf("product %s is not stored", id)

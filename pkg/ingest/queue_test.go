@@ -33,9 +33,9 @@ func (f *queueHarness) ingestTo(store ingest.Store, rejects ingest.Rejects) {
 		func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
 }
 
-// send sends bodies to the records queue, and applies what the queues have. It
-// returns how many messages failed.
-func (f *queueHarness) send(t *testing.T, bodies ...string) (failed int) {
+// send sends bodies to the records queue, and applies what the queues have, of
+// which no message may come again.
+func (f *queueHarness) send(t *testing.T, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
 		if err := f.queues.Queue("RecordsQueue").Send(t.Context(), queue.Message{Body: body}); err != nil {
@@ -44,10 +44,9 @@ func (f *queueHarness) send(t *testing.T, bodies ...string) (failed int) {
 	}
 	for _, name := range []string{"RecordsQueue", "ImportsQueue"} {
 		batch := f.queues.Receive(t, name)
-		failed += len(f.invoke(t, batch...))
+		f.finish(t, batch...)
 		f.queues.Delete(t, name, batch...)
 	}
-	return failed
 }
 
 // refused takes the refused records out of their queue, by reason.

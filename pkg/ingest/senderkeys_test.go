@@ -54,7 +54,8 @@ func TestSenderKeys(t *testing.T) {
 			t.Errorf("the record of an organization without keys is %v, %v", stored, err)
 		}
 		remove()
-		if f.send(t, messages[0].Body); f.product(t, id) == nil {
+		f.send(t, messages[0].Body)
+		if f.product(t, id) == nil {
 			t.Error("the refused message is refused again after the keys are deleted")
 		}
 	})

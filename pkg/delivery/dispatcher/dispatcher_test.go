@@ -47,6 +47,14 @@ func (h *harness) handle(t *testing.T, d *dispatcher.Dispatcher, records ...even
 	return response
 }
 
+// dispatch handles records of which none may come again.
+func (h *harness) dispatch(t *testing.T, d *dispatcher.Dispatcher, records ...events.DynamoDBEventRecord) {
+	t.Helper()
+	if r := h.handle(t, d, records...); len(r.BatchItemFailures) > 0 {
+		t.Fatalf("failures: %+v", r)
+	}
+}
+
 // written stores an order after what it was and returns it with the stream
 // record of the write.
 func (h *harness) written(t *testing.T, old *commerce.Stored, order string, adjust func(*commerce.Stored)) (*commerce.Stored, events.DynamoDBEventRecord) {
@@ -115,9 +123,7 @@ func TestChangeReachesWhoSubscribes(t *testing.T) {
 	id := value.NewID()
 	old, _ := h.written(t, nil, order(id, "PENDING"), nil)
 	next, record := h.written(t, old, order(id, "CONFIRMED"), nil)
-	if r := h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), record); len(r.BatchItemFailures) > 0 {
-		t.Errorf("failures: %+v", r)
-	}
+	h.dispatch(t, h.dispatcher(h.Table, h.Queues().Deliveries()), record)
 	got := map[string]int{}
 	for _, r := range h.AllDeliveries(t) {
 		got[r.EndpointID.String()+" "+r.Type]++
@@ -149,7 +155,7 @@ func TestReplayedBatchMakesNothingNew(t *testing.T) {
 	e := h.Endpoint(t, "*")
 	d := h.dispatcher(h.Table, h.Queues().Deliveries())
 	batch := []events.DynamoDBEventRecord{h.created(t), h.created(t), h.created(t)}
-	h.handle(t, d, batch...)
+	h.dispatch(t, d, batch...)
 	first := h.messages(t)
 	attempted := h.AllDeliveries(t)[0]
 	reason := "no"
@@ -159,7 +165,7 @@ func TestReplayedBatchMakesNothingNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.SetStatus(t, e.ID, webhook.Paused)
-	h.handle(t, d, batch...)
+	h.dispatch(t, d, batch...)
 	again := h.messages(t)
 	if deliveries := h.AllDeliveries(t); len(deliveries) != 3 {
 		t.Errorf("%d deliveries after the replay, want 3", len(deliveries))
@@ -178,7 +184,7 @@ func TestSilentChangesAndForeignItemsMeanNothing(t *testing.T) {
 	foreign := h.StreamRecords(t, dynamo.StreamEvent)
 	expired := h.created(t)
 	expired.Change.OldImage, expired.Change.NewImage = expired.Change.NewImage, nil
-	h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), silent, foreign[0], expired)
+	h.dispatch(t, h.dispatcher(h.Table, h.Queues().Deliveries()), silent, foreign[0], expired)
 	if deliveries := h.AllDeliveries(t); len(deliveries) > 0 {
 		t.Errorf("deliveries: %+v", deliveries)
 	}
@@ -210,7 +216,7 @@ func TestAlertsReachTheOthersOfTheirApplication(t *testing.T) {
 	d := h.dispatcher(h.Table, h.Queues().Deliveries())
 	changes := h.StreamRecords(t, dynamo.StreamEndpoint, dynamo.StreamEvent)
 	for range 2 {
-		h.handle(t, d, changes...)
+		h.dispatch(t, d, changes...)
 	}
 	got := map[string]int{}
 	for _, delivery := range h.AllDeliveries(t) {
@@ -240,9 +246,7 @@ func TestRecordThatCannotBeReadIsParkedAndTheRestGoesOn(t *testing.T) {
 	h := newHarness(t)
 	h.Endpoint(t, "*")
 	broken := withDocument(h.created(t), "{broken")
-	if r := h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), h.created(t), broken, h.created(t)); len(r.BatchItemFailures) > 0 {
-		t.Errorf("failures: %+v", r)
-	}
+	h.dispatch(t, h.dispatcher(h.Table, h.Queues().Deliveries()), h.created(t), broken, h.created(t))
 	if deliveries := h.AllDeliveries(t); len(deliveries) != 2 || len(h.messages(t)) != 2 {
 		t.Errorf("%d deliveries, want those of the neighbours", len(deliveries))
 	}
@@ -324,9 +328,7 @@ func TestBatchThatDiesAnywhereIsCompletedByItsNextTry(t *testing.T) {
 			from := slices.IndexFunc(batch, func(rec events.DynamoDBEventRecord) bool {
 				return rec.Change.SequenceNumber == r.BatchItemFailures[0].ItemIdentifier
 			})
-			if r := h.handle(t, d, batch[from:]...); len(r.BatchItemFailures) > 0 {
-				t.Fatalf("failures of the next try: %+v", r)
-			}
+			h.dispatch(t, d, batch[from:]...)
 			messages := h.messages(t)
 			deliveries := h.AllDeliveries(t)
 			if len(deliveries) != 6 || len(messages) != 6 {
@@ -348,13 +350,13 @@ func TestPayloadIsTheSameForEveryEndpointAndReplay(t *testing.T) {
 	}
 	d := h.dispatcher(h.Table, h.Queues().Deliveries())
 	record := h.created(t)
-	h.handle(t, d, record)
+	h.dispatch(t, d, record)
 	event := h.AllDeliveries(t)[0].EventID
 	first, err := h.Table.Payload(t.Context(), h.Org, event)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.handle(t, d, withDocument(record, `{"id":"x"}`)) // as a later release might write it
+	h.dispatch(t, d, withDocument(record, `{"id":"x"}`)) // as a later release might write it
 	if again, err := h.Table.Payload(t.Context(), h.Org, event); err != nil || !bytes.Equal(first, again) {
 		t.Errorf("payload %s, %v; want %s", again, err, first)
 	}

@@ -55,10 +55,10 @@ func TestAFilteredEventHasNoDeliveryAndIsCounted(t *testing.T) {
 	h := newHarness(t)
 	e, all := h.confirmedOnly(t), h.Endpoint(t, "order.created")
 	d := h.dispatcher(h.Table, h.Queues().Deliveries())
-	h.handle(t, d, h.orders(t, 3)...)
+	h.dispatch(t, d, h.orders(t, 3)...)
 	old := h.Put(t, commerce.KindOrder, nil, order(value.NewID(), "PENDING"), nil)
 	h.Put(t, commerce.KindOrder, old, order(old.ID, "CONFIRMED"), nil)
-	h.handle(t, d, h.StreamRecords(t, dynamo.StreamRecord)...)
+	h.dispatch(t, d, h.StreamRecords(t, dynamo.StreamRecord)...)
 	got := map[string]int{}
 	for _, delivery := range h.AllDeliveries(t) {
 		got[fmt.Sprint(delivery.Type, " ", delivery.EndpointID == e.ID)]++
@@ -68,7 +68,7 @@ func TestAFilteredEventHasNoDeliveryAndIsCounted(t *testing.T) {
 		t.Errorf("deliveries %v, want %v", got, want)
 	}
 	h.Pass(time.Minute)
-	h.handle(t, d)
+	h.dispatch(t, d)
 	if n := h.filtered(t, e); n != 4 {
 		t.Errorf("%d are counted, want 4", n)
 	}
@@ -109,19 +109,19 @@ func TestFilteredEventsAreWrittenAtMostOnceAMinute(t *testing.T) {
 	store := &unfiltered{Store: h.Table}
 	d := h.dispatcher(store, h.Queues().Deliveries())
 	for range 5 {
-		h.handle(t, d, h.orders(t, 2)...)
+		h.dispatch(t, d, h.orders(t, 2)...)
 		h.Pass(10 * time.Second)
 	}
 	if n := h.filtered(t, e); store.writes != 1 || n != 2 {
 		t.Errorf("%d writes of %d events within a minute, want 1 of the first 2", store.writes, n)
 	}
 	h.Pass(10 * time.Second)
-	h.handle(t, d) // any batch writes what is due
+	h.dispatch(t, d) // any batch writes what is due
 	if n := h.filtered(t, e); store.writes != 2 || n != 10 {
 		t.Errorf("%d writes of %d events, want 2 of 10", store.writes, n)
 	}
 	h.Pass(time.Hour)
-	h.handle(t, d, h.orders(t, 1)...)
+	h.dispatch(t, d, h.orders(t, 1)...)
 	if n := h.filtered(t, e); store.writes != 3 || n != 11 {
 		t.Errorf("%d writes of %d events, want 3 of 11", store.writes, n)
 	}
@@ -142,9 +142,9 @@ func TestFilteredEventsAreCountedOnceThoughWritesFail(t *testing.T) {
 			s.fails, s.breaks = false, false
 			h.Pass(time.Minute)
 			if again {
-				h.handle(t, d, records...)
+				h.dispatch(t, d, records...)
 			} else {
-				h.handle(t, d)
+				h.dispatch(t, d)
 			}
 			if n := h.filtered(t, e); n != 2 {
 				t.Errorf("%d are counted, want 2", n)

@@ -26,9 +26,7 @@ func TestBatchOfOneOrganizationIsReadWrittenAndSentTogether(t *testing.T) {
 		batch[i] = h.created(t)
 	}
 	f := &faulty{Store: h.Table, Queue: h.Queues().Deliveries(), calls: map[string]int{}}
-	if r := h.handle(t, h.dispatcher(f, f), batch...); len(r.BatchItemFailures) > 0 {
-		t.Fatalf("failures: %+v", r)
-	}
+	h.dispatch(t, h.dispatcher(f, f), batch...)
 	for _, call := range []string{"directory", "deliveries", "send"} {
 		if f.calls[call] != 1 {
 			t.Errorf("%s: %d calls for a batch, want 1", call, f.calls[call])
@@ -60,7 +58,7 @@ func TestEventsFollowTheStateOfTheirEndpoint(t *testing.T) {
 		want[e.ID] = c.want
 	}
 	d := h.dispatcher(h.Table, h.Queues().Deliveries())
-	h.handle(t, d, h.created(t)) // endpoints are read anew for the next batch
+	h.dispatch(t, d, h.created(t)) // endpoints are read anew for the next batch
 	suspended := h.Application(t)
 	want[h.OfApplication(suspended).Endpoint(t, "*").ID] = outcome{webhook.HeldSuspended, ""}
 	h.Suspend(t, suspended)
@@ -69,7 +67,7 @@ func TestEventsFollowTheStateOfTheirEndpoint(t *testing.T) {
 		h.SetStatus(t, e.ID, status)
 		want[e.ID] = outcome{reason, ""}
 	}
-	h.handle(t, d, h.created(t))
+	h.dispatch(t, d, h.created(t))
 	queues := map[value.ID]string{}
 	for _, name := range []string{servicetest.MainQueue, servicetest.SlowQueue} {
 		for id := range h.messagesOf(t, name) {
@@ -105,13 +103,11 @@ func TestChangeWithRefusedEventsIsParked(t *testing.T) {
 	h := newHarness(t)
 	h.Endpoint(t, "*")
 	bad := h.created(t)
-	h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), bad)
+	h.dispatch(t, h.dispatcher(h.Table, h.Queues().Deliveries()), bad)
 	refused := h.AllDeliveries(t)[0].EventID
 	h.messages(t)
 	d := h.dispatcher(&picky{Store: h.Table, refused: refused}, h.Queues().Deliveries())
-	if r := h.handle(t, d, h.created(t), bad, h.created(t)); len(r.BatchItemFailures) > 0 {
-		t.Errorf("failures: %+v", r)
-	}
+	h.dispatch(t, d, h.created(t), bad, h.created(t))
 	if deliveries, messages := h.AllDeliveries(t), h.messages(t); len(deliveries) != 3 || len(messages) != 2 || messages[webhook.DeliveryID(refused, deliveries[0].EndpointID)] != nil {
 		t.Errorf("%d deliveries and the messages %v, want those of the neighbours", len(deliveries), messages)
 	}
@@ -159,9 +155,7 @@ func TestLargeBatchGoesInRoundsAsFarAsTimeAllows(t *testing.T) {
 	if err != nil || len(r.BatchItemFailures) != 1 || r.BatchItemFailures[0].ItemIdentifier != batch[33].Change.SequenceNumber {
 		t.Fatalf("failures: %+v, %v; want the first record of the second round, %s", r, err, batch[33].Change.SequenceNumber)
 	}
-	if r := h.handle(t, d, batch[33:]...); len(r.BatchItemFailures) > 0 {
-		t.Errorf("failures of the next try: %+v", r)
-	}
+	h.dispatch(t, d, batch[33:]...)
 	if want := []int{990, 510}; !slices.Equal(s.deliveries, want) {
 		t.Errorf("deliveries written together: %v, want %v", s.deliveries, want)
 	}
