@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/deadline"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/delivery/arntarget"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -29,6 +30,27 @@ type attempt struct {
 	recorded bool              // delivery is what the table holds
 	counted  bool              // by this attempt, not by another one of the same number
 	delivery *webhook.Delivery // after the attempt, or after the other one; nil: expired
+}
+
+// claim makes an attempt the message's own when another message may make it at
+// the same time: the sweeper sends a second one for a delivery that is late. It
+// reports whether the message may go on. Should it not come to the attempt's
+// record, the other message takes over, see lostMessageTimeout, or the due mark brings one.
+func (w *Worker) claim(ctx context.Context, m *message) bool {
+	d, now := m.input.Delivery, w.now()
+	if d.DueAt == nil || now < d.NextAttemptAt.Add(webhook.ResendAfter) {
+		return true
+	}
+	claimed := d.Claim(m.from.nameAfter(d.AttemptCount), now)
+	switch _, err := w.store.PutDelivery(ctx, d, claimed); {
+	case errors.Is(err, fault.ErrChanged):
+		m.disposition = disposition{action: retryLater, wait: clockSkew}
+	case err != nil:
+		m.fail(err)
+	default:
+		m.input.Delivery = claimed
+	}
+	return m.is(attemptNow)
 }
 
 // makeAttempt asks the receiver once. Without a permit for the endpoint the
@@ -54,7 +76,8 @@ func (w *Worker) makeAttempt(ctx context.Context, m *message) {
 		m.fail(err)
 		return
 	}
-	w.logAttempt(ctx, d, &answer)
+	w.cfg.Logger.InfoContext(ctx, "attempt", "deliveryId", d.ID, "endpointId", d.EndpointID, "type", d.Type,
+		"attempt", d.AttemptCount+1, "status", answer.Status, "reason", answer.Reason, "took", answer.Took)
 	if answer.Kind == outbound.Ours {
 		m.fail(fmt.Errorf("attempt: %s: %w", answer.Reason, answer.Err))
 		return
@@ -65,14 +88,29 @@ func (w *Worker) makeAttempt(ctx context.Context, m *message) {
 	}
 }
 
-func (w *Worker) logAttempt(ctx context.Context, d *webhook.Delivery, answer *outbound.Outcome) {
-	if !w.cfg.Logger.Enabled(ctx, slog.LevelInfo) {
-		return
+// send asks the receiver of a delivery once, by HTTP or through the target
+// of an ARN, with a signature of the time start. An error is our fault.
+func (w *Worker) send(ctx context.Context, in *webhook.DeliveryInput, start time.Time, timeout time.Duration) (outbound.Outcome, error) {
+	endpoint, d := in.Endpoint, in.Delivery
+	body, err := d.Body(in.Payload)
+	if err != nil {
+		return outbound.Outcome{}, err
 	}
-	w.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "attempt",
-		slog.String("deliveryId", d.ID.String()), slog.String("endpointId", d.EndpointID.String()), slog.String("type", d.Type),
-		slog.Int("attempt", d.AttemptCount+1), slog.Int("status", answer.Status), slog.String("reason", answer.Reason),
-		slog.Duration("took", answer.Took))
+	arn, isARN := webhook.ParseARN(endpoint.URL)
+	isARN = isARN && w.cfg.ARNs != nil
+	if isARN {
+		if body, err = arn.Body(body); err != nil {
+			return outbound.Outcome{}, err
+		}
+	}
+	header, err := w.header(endpoint, d.EventID, start, body)
+	if err != nil {
+		return outbound.Outcome{}, err
+	}
+	if isARN {
+		return w.cfg.ARNs.Send(ctx, endpoint.OrganizationID, arn, arntarget.Event{Type: d.Type, Header: header, Body: body}, timeout), nil
+	}
+	return w.client.Post(ctx, endpoint.URL, header, body, timeout), nil
 }
 
 // outcomeOf turns an answer, or its absence, into the delivery's terms.

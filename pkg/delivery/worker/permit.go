@@ -36,17 +36,20 @@ type permits struct {
 	byEndpoint bounded[value.ID, *permit]
 }
 
-// permit is this process's share in the attempts of an endpoint.
+// permit is this process's share in the attempts of an endpoint: the lease as
+// the store gave it, and what it is used for.
 type permit struct {
-	lease   lease
-	running chan struct{} // holds one for each attempt under way
+	lock         chan struct{} // full while the lease is read or the store is asked
+	until        time.Time     // of the lease; the zero time when there is none
+	refusedUntil time.Time
+	running      chan struct{} // holds one for each attempt under way
 }
 
 func newPermits(store Permits, clock func() time.Time) *permits {
 	return &permits{
 		store: store, holder: value.NewRandomID().String(), clock: clock,
 		byEndpoint: newBounded[value.ID](rememberedEndpoints, func(p *permit) bool {
-			return len(p.lease.lock)+len(p.running) > 0
+			return len(p.lock)+len(p.running) > 0
 		}),
 	}
 }
@@ -58,7 +61,7 @@ func (p *permits) find(endpoint value.ID) *permit {
 	defer p.mu.Unlock()
 	one, found := p.byEndpoint.get(endpoint)
 	if !found {
-		one = &permit{lease: lease{lock: make(chan struct{}, 1)}, running: make(chan struct{}, attemptsPerPermit)}
+		one = &permit{lock: make(chan struct{}, 1), running: make(chan struct{}, attemptsPerPermit)}
 		p.byEndpoint.put(endpoint, one)
 	}
 	return one
@@ -66,15 +69,29 @@ func (p *permits) find(endpoint value.ID) *permit {
 
 // renew leases the endpoint's permit, or renews the lease, unless as much of
 // it is left or it was refused just now. It returns the permit when as much is
-// left then, and nil otherwise.
+// left then, and nil otherwise. One call at a time asks the store.
 func (p *permits) renew(ctx context.Context, org, endpoint value.ID, left time.Duration) (*permit, error) {
 	one := p.find(endpoint)
-	held, err := one.lease.renew(ctx, p.clock, left, func(now, until time.Time) (bool, error) {
-		return p.store.TakePermit(ctx, org, endpoint, p.holder, value.TimeOf(now), value.TimeOf(until))
-	})
+	select {
+	case one.lock <- struct{}{}:
+		defer func() { <-one.lock }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now := p.clock()
+	switch {
+	case one.until.Sub(now) >= left:
+		return one, nil
+	case now.Before(one.refusedUntil):
+		return nil, nil
+	}
+	until := now.Add(leaseTime)
+	held, err := p.store.TakePermit(ctx, org, endpoint, p.holder, value.TimeOf(now), value.TimeOf(until))
 	if !held {
+		one.refusedUntil = now.Add(leaseRefused)
 		return nil, err
 	}
+	one.until = until
 	return one, err
 }
 
@@ -98,36 +115,4 @@ func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool)
 	default:
 		return nil, nil
 	}
-}
-
-// lease is a permit as the store gave it to this process.
-type lease struct {
-	lock         chan struct{} // full while the lease is read or the store is asked
-	until        time.Time     // the zero time when there is none
-	refusedUntil time.Time
-}
-
-// renew asks for a lease unless enough of it is left, or it was refused just
-// now, and reports whether enough is left then. One call at a time asks.
-func (l *lease) renew(ctx context.Context, clock func() time.Time, left time.Duration, ask func(now, until time.Time) (bool, error)) (held bool, err error) {
-	select {
-	case l.lock <- struct{}{}:
-		defer func() { <-l.lock }()
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-	now := clock()
-	if l.until.Sub(now) >= left {
-		return true, nil
-	}
-	if now.Before(l.refusedUntil) {
-		return false, nil
-	}
-	until := now.Add(leaseTime)
-	if held, err = ask(now, until); held {
-		l.until = until
-	} else {
-		l.refusedUntil = now.Add(leaseRefused)
-	}
-	return held, err
 }

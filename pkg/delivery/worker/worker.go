@@ -30,7 +30,7 @@
 //
 // The sweeper sends a second message for a delivery that is a minute late, and
 // the first may be at work just then. So a late attempt is claimed by a write
-// before it is made, see claim.go, and the receiver is not asked twice.
+// before it is made, see claim, and the receiver is not asked twice.
 //
 // A delivery that is HELD because its endpoint is PAUSED, DISABLED or
 // suspended waits for its owner's recovery. A recovery that runs between the
