@@ -414,7 +414,7 @@ func TestClientCertificateIsAskedForInVain(t *testing.T) {
 	cert, pool := certificate(t, now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1")
 	for version, want := range map[uint16]string{
 		tls.VersionTLS12: "the receiver refused the TLS handshake",
-		tls.VersionTLS13: "the receiver refused the TLS handshake: it asks for a client certificate",
+		tls.VersionTLS13: "the receiver refused the TLS handshake: certificate required",
 	} {
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(ok))
 		srv.Config.ErrorLog = quiet()

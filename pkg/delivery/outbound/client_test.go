@@ -142,7 +142,7 @@ func TestCertificatesAreChecked(t *testing.T) {
 		{"not yet valid", "127.0.0.1", true, tls.VersionTLS13, -48 * time.Hour, "TLS certificate is not valid before " + now.Add(-time.Hour).UTC().Format(time.DateOnly)},
 		{"another host", "10.0.0.1", true, tls.VersionTLS13, 0, "TLS certificate is not for 127.0.0.1"},
 		{"unknown authority", "127.0.0.1", false, tls.VersionTLS13, 0, "TLS certificate is self-signed"},
-		{"old protocol", "127.0.0.1", true, tls.VersionTLS11, 0, "the receiver refused the TLS handshake: it does not offer TLS 1.2 or later"},
+		{"old protocol", "127.0.0.1", true, tls.VersionTLS11, 0, "the receiver refused the TLS handshake: protocol version not supported"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			cert, pool := certificate(t, now.Add(-time.Hour), now.Add(time.Hour), row.host)

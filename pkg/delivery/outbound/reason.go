@@ -122,7 +122,8 @@ func tlsReason(err error) string {
 	case errors.As(err, &record):
 		return "the receiver does not speak TLS on this port"
 	case errors.As(err, &op) && op.Op == "remote error":
-		return "the receiver refused the TLS handshake" + alertReason(op.Err)
+		// An alert (RFC 8446, 6.2), which crypto/tls names.
+		return "the receiver refused the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), "tls: ")
 	case strings.Contains(err.Error(), "unsupported protocol version"):
 		return "the receiver does not offer TLS 1.2 or later"
 	case strings.Contains(err.Error(), "tls: "):
@@ -151,28 +152,6 @@ func (c *Client) certificateReason(err error) string {
 		return "TLS certificate is not signed by a trusted authority, or an intermediate certificate is missing"
 	case errors.As(err, &invalid), errors.As(err, &check):
 		return "TLS certificate is not valid for this use"
-	}
-	return ""
-}
-
-// alertReason puts an alert (RFC 8446, 6.2) into words. The type with its
-// number is not exported, so it is found by its text.
-func alertReason(err error) string {
-	for number, words := range map[tls.AlertError]string{
-		40:  "nothing that both sides support",
-		42:  "it does not accept our certificate",
-		48:  "it does not know our certificate's authority",
-		49:  "access denied",
-		70:  "it does not offer TLS 1.2 or later",
-		71:  "it asks for more security",
-		80:  "an internal error of the receiver",
-		112: "it does not know this host name",
-		116: "it asks for a client certificate",
-		120: "no common application protocol",
-	} {
-		if err.Error() == number.Error() {
-			return ": " + words
-		}
 	}
 	return ""
 }
