@@ -218,16 +218,16 @@ func payment(s states) string     { return s.payment }
 func fulfillment(s states) string { return s.fulfillment }
 
 // becomes reports that a state became another.
-func becomes[S ~string](state func(states) string, to S) func(was, is states) bool {
-	return func(was, is states) bool { return state(is) == string(to) && state(was) != state(is) }
+func becomes(state func(states) string, to string) func(was, is states) bool {
+	return func(was, is states) bool { return state(is) == to && state(was) != to }
 }
 
 // enters reports that a state came into a set from outside it.
-func enters[S ~string](state func(states) string, set ...S) func(was, is states) bool {
+func enters(state func(states) string, set ...string) func(was, is states) bool {
 	return func(was, is states) bool { return oneOf(state(is), set...) && !oneOf(state(was), set...) }
 }
 
-func oneOf[S ~string](s string, set ...S) bool { return slices.Contains(set, S(s)) }
+func oneOf(s string, set ...string) bool { return slices.Contains(set, s) }
 
 // text is the JSON text without escapes that b begins with, else nothing.
 func text(b []byte) []byte {

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -79,10 +80,8 @@ type Sample struct {
 // are made by the same code as real events, which takes about a millisecond:
 // keep the result.
 func EventTypes(samples map[string]Sample) (types []EventType) {
-	for _, d := range kinds {
-		for _, e := range d.events {
-			types = append(types, EventType{Name: e.name, Description: e.text, Object: d.record(), Example: exampleEvent(d, e)})
-		}
+	for d, e := range recordEvents() {
+		types = append(types, EventType{Name: e.name, Description: e.text, Object: d.record(), Example: exampleEvent(d, e)})
 	}
 	for _, a := range alerts() {
 		sample := samples[a.name]
@@ -96,13 +95,24 @@ func EventTypes(samples map[string]Sample) (types []EventType) {
 	})
 }
 
+// recordEvents are the events of all kinds, in the catalogue's order.
+func recordEvents() iter.Seq2[*definition, recordEvent] {
+	return func(yield func(*definition, recordEvent) bool) {
+		for _, d := range kinds {
+			for _, e := range d.events {
+				if !yield(d, e) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // EventNames returns the name of every event type, in the catalogue's order.
 func EventNames() []string {
 	var names []string
-	for _, d := range kinds {
-		for _, e := range d.events {
-			names = append(names, e.name)
-		}
+	for _, e := range recordEvents() {
+		names = append(names, e.name)
 	}
 	for _, a := range alerts() {
 		names = append(names, a.name)
@@ -128,10 +138,8 @@ func EventsByObject() map[string][]string {
 	for _, a := range alerts() {
 		by[a.object] = append(by[a.object], a.name)
 	}
-	for _, d := range kinds {
-		for _, e := range d.events {
-			by[string(d.kind)] = append(by[string(d.kind)], e.name)
-		}
+	for d, e := range recordEvents() {
+		by[string(d.kind)] = append(by[string(d.kind)], e.name)
 	}
 	return by
 }

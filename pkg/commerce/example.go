@@ -46,17 +46,15 @@ func exampleChanges(d *definition, e recordEvent) []Change {
 // which must not be stored yet. They have to be made in their order; nil says that
 // no record's change means the event.
 func ExampleChanges(eventType string, id value.ID) []Change {
-	for _, d := range kinds {
-		for _, e := range d.events {
-			if e.name != eventType {
-				continue
-			}
-			changes := exampleChanges(d, e)
-			for i := range changes {
-				changes[i].Record = overlay(changes[i].Record, `{"id": "`+id.String()+`"}`)
-			}
-			return changes
+	for d, e := range recordEvents() {
+		if e.name != eventType {
+			continue
 		}
+		changes := exampleChanges(d, e)
+		for i := range changes {
+			changes[i].Record = overlay(changes[i].Record, `{"id": "`+id.String()+`"}`)
+		}
+		return changes
 	}
 	return nil
 }

@@ -62,8 +62,8 @@ func memberType(t reflect.Type) MemberType {
 // RecordKind is the kind of the record that is the object of an event of the
 // type; "" when its object is another, such as a webhook endpoint.
 func RecordKind(eventType string) Kind {
-	for _, d := range kinds {
-		if slices.ContainsFunc(d.events, func(e recordEvent) bool { return e.name == eventType }) {
+	for d, e := range recordEvents() {
+		if e.name == eventType {
 			return d.kind
 		}
 	}

@@ -187,7 +187,7 @@ func (in *orderInput) complete(d *draft) any {
 	d.require("orderNumber", o.OrderNumber != "")
 	d.require("currency", o.Currency != "")
 	o.Source = cmp.Or(o.Source, "API")
-	o.Status = cmp.Or(o.Status, orderPending)
+	o.Status = cmp.Or(o.Status, "PENDING")
 	o.PaymentStatus = cmp.Or(o.PaymentStatus, "UNPAID")
 	o.FulfillmentStatus = cmp.Or(o.FulfillmentStatus, "UNFULFILLED")
 	d.address("billingAddress", o.BillingAddress)

@@ -46,26 +46,6 @@ func (FulfillmentStatus) Values() []string {
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *FulfillmentStatus) UnmarshalText(b []byte) error { return parseEnum(s, b) }
 
-// The states that code distinguishes.
-const (
-	orderDraft      OrderStatus = "DRAFT"
-	orderPending    OrderStatus = "PENDING"
-	orderConfirmed  OrderStatus = "CONFIRMED"
-	orderProcessing OrderStatus = "PROCESSING"
-	orderCompleted  OrderStatus = "COMPLETED"
-	orderCancelled  OrderStatus = "CANCELLED"
-
-	paymentAuthorized        PaymentStatus = "AUTHORIZED"
-	paymentPaid              PaymentStatus = "PAID"
-	paymentPartiallyRefunded PaymentStatus = "PARTIALLY_REFUNDED"
-	paymentRefunded          PaymentStatus = "REFUNDED"
-	paymentFailed            PaymentStatus = "FAILED"
-
-	fulfillmentFulfilled FulfillmentStatus = "FULFILLED"
-	fulfillmentShipped   FulfillmentStatus = "SHIPPED"
-	fulfillmentDelivered FulfillmentStatus = "DELIVERED"
-)
-
 var orderEvents = append(lifecycle(KindOrder, "An order", "A field of an order changed.", `{"notes": "Ring twice."}`),
 	recordEvent{
 		name: "order.confirmed", text: "An order was confirmed, or went on to be processed or completed without that state.",
@@ -74,22 +54,22 @@ var orderEvents = append(lifecycle(KindOrder, "An order", "A field of an order c
 	},
 	recordEvent{
 		name: "order.completed", text: "An order's status became COMPLETED.",
-		happened: becomes(status, orderCompleted),
+		happened: becomes(status, "COMPLETED"),
 		example:  `{"status": "COMPLETED", "completedAt": "2026-11-21T08:35:00.000Z"}`,
 	},
 	recordEvent{
 		name: "order.cancelled", text: "An order's status became CANCELLED.",
-		happened: becomes(status, orderCancelled),
+		happened: becomes(status, "CANCELLED"),
 		example:  `{"status": "CANCELLED", "cancelReason": "Ordered by mistake", "cancelledAt": "2026-11-21T08:35:00.000Z"}`,
 	},
 	recordEvent{
 		name: "order.fulfilled", text: "All goods of an order were provided: its fulfillmentStatus became FULFILLED, SHIPPED or DELIVERED.",
-		happened: enters(fulfillment, fulfillmentFulfilled, fulfillmentShipped, fulfillmentDelivered),
+		happened: enters(fulfillment, "FULFILLED", "SHIPPED", "DELIVERED"),
 		example:  `{"fulfillmentStatus": "FULFILLED", "fulfilledAt": "2026-11-21T08:35:00.000Z"}`,
 	},
 	recordEvent{
 		name: "order.shipped", text: "The goods of an order left: its fulfillmentStatus became SHIPPED or DELIVERED.",
-		happened: enters(fulfillment, fulfillmentShipped, fulfillmentDelivered),
+		happened: enters(fulfillment, "SHIPPED", "DELIVERED"),
 		example: `{"fulfillmentStatus": "SHIPPED", "shipments": [{"carrier": "DHL",
 			"trackingNumber": "00340434161094015902", "shippedAt": "2026-11-21T08:35:00.000Z"}]}`,
 	},
@@ -103,12 +83,12 @@ var orderEvents = append(lifecycle(KindOrder, "An order", "A field of an order c
 	},
 	recordEvent{
 		name: "payment.authorized", text: "An order's payment was authorized; the object is the order.",
-		happened: becomes(payment, paymentAuthorized),
+		happened: becomes(payment, "AUTHORIZED"),
 		example:  `{"paymentStatus": "AUTHORIZED"}`,
 	},
 	recordEvent{
 		name: "payment.failed", text: "An order's payment failed; the object is the order.",
-		happened: becomes(payment, paymentFailed),
+		happened: becomes(payment, "FAILED"),
 		example:  `{"paymentStatus": "FAILED"}`,
 	})
 
@@ -123,15 +103,15 @@ const (
 // isConfirmed also covers an order that skips the state: from one before it
 // straight to one after it.
 func isConfirmed(was, is states) bool {
-	return becomes(status, orderConfirmed)(was, is) ||
-		oneOf(was.status, "", orderDraft, orderPending) && oneOf(is.status, orderProcessing, orderCompleted)
+	return becomes(status, "CONFIRMED")(was, is) ||
+		oneOf(was.status, "", "DRAFT", "PENDING") && oneOf(is.status, "PROCESSING", "COMPLETED")
 }
 
 // isPaidUp does not cover a refund that is taken back.
 func isPaidUp(was, is states) bool {
-	return becomes(payment, paymentPaid)(was, is) && !oneOf(was.payment, paymentPartiallyRefunded, paymentRefunded)
+	return becomes(payment, "PAID")(was, is) && !oneOf(was.payment, "PARTIALLY_REFUNDED", "REFUNDED")
 }
 
 func isRefunded(was, is states) bool {
-	return is.refunded > was.refunded || enters(payment, paymentPartiallyRefunded, paymentRefunded)(was, is)
+	return is.refunded > was.refunded || enters(payment, "PARTIALLY_REFUNDED", "REFUNDED")(was, is)
 }

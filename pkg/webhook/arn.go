@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
 )
 
 // MaxARNBody is the most bytes of a body that a queue or a bus gets: both take
@@ -22,9 +23,6 @@ type ARN struct {
 // arnForm is strict about the region, which becomes a part of a host name.
 var arnForm = regexp.MustCompile(`^arn:aws:(?:sqs:([a-z]{2}(?:-[a-z]+)+-[0-9]):([0-9]{12}):([A-Za-z0-9_-]{1,80}(?:\.fifo)?)` +
 	`|events:([a-z]{2}(?:-[a-z]+)+-[0-9]):([0-9]{12}):event-bus/([A-Za-z0-9._-]{1,256}))$`)
-
-// IsARN reports whether an endpoint's url is meant to be an ARN.
-func IsARN(url string) bool { return strings.HasPrefix(url, "arn:") }
 
 // ParseARN reads an endpoint's url; false: it is not the ARN of a queue or bus.
 func ParseARN(url string) (ARN, bool) {
@@ -66,10 +64,11 @@ func (r ARNRules) Refusal(a ARN, org value.ID) string {
 }
 
 // Body is the payload as a queue or bus takes it. One of more than
-// [MaxARNBody] becomes thin. The two characters that SQS refuses are escaped.
+// [MaxARNBody] becomes thin: of its object only id and updatedAt are left, and
+// nothing of previousAttributes. The two characters that SQS refuses are escaped.
 func (a ARN) Body(payload []byte) ([]byte, error) {
 	if len(payload) > MaxARNBody {
-		return Thin(payload)
+		return commerce.SelectFields(payload, thinFields())
 	}
 	if a.Bus {
 		return payload, nil

@@ -64,6 +64,9 @@ func (s *DeliverySettings) sent(eventType string) []string {
 	return s.Fields
 }
 
+// thinFields are the members of the event's object in a thin payload, besides its id.
+func thinFields() []string { return []string{"updatedAt"} }
+
 func (s *DeliverySettings) equal(o *DeliverySettings) bool {
 	return string(s.Filter) == string(o.Filter) && slices.Equal(s.Changed, o.Changed) && slices.Equal(s.Fields, o.Fields) &&
 		s.Thin == o.Thin && slices.Equal(s.Headers, o.Headers)

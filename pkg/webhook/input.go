@@ -189,7 +189,7 @@ func (c *checks) url(text *string) {
 		return
 	}
 	*text = strings.TrimSpace(*text)
-	if IsARN(*text) {
+	if strings.HasPrefix(*text, "arn:") {
 		c.arn(*text)
 		return
 	}

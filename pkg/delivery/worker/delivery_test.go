@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,12 +69,8 @@ func TestRetriesSendTheSameBodyWithTheHeadersOfTheirTime(t *testing.T) {
 	if first, second := requests[0].header.Get("X-Shop"), requests[1].header.Get("X-Shop"); first != "a" || second != "" {
 		t.Errorf("X-Shop %q and then %q, want a and none", first, second)
 	}
-	payload, err := h.Table.Payload(t.Context(), h.Org, delivery.EventID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if thin, err := webhook.Thin(payload); err != nil || string(thin) != string(requests[0].body) {
-		t.Errorf("got %s, want %s, %v", requests[0].body, thin, err)
+	if body := string(requests[0].body); !strings.Contains(body, `"object":{"id":"1","updatedAt":"2026-11-22T00:00:00.000Z"}`) {
+		t.Errorf("got %s, want a thin payload", body)
 	}
 }
 
