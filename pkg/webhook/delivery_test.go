@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -21,6 +20,11 @@ const now value.Time = 1795242941242
 func newDelivery() *webhook.Delivery {
 	e := &webhook.Endpoint{ID: value.NewID(), ApplicationID: value.NewID(), OrganizationID: value.NewID()}
 	return webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, e, "", now)
+}
+
+// failed is an attempt that failed.
+func failed(at value.Time, result webhook.AttemptResult) webhook.Outcome {
+	return webhook.Outcome{Attempt: webhook.Attempt{At: at, Error: new("no")}, Result: result}
 }
 
 func TestRetriesFollowTheSchedule(t *testing.T) {
@@ -43,11 +47,9 @@ func TestRetriesFollowTheSchedule(t *testing.T) {
 
 func TestDeliveryRemembersItsLastAttempts(t *testing.T) {
 	r := newDelivery()
-	reason := "no"
 	for i := range 15 {
-		r = r.Record(webhook.Outcome{
-			Attempt: webhook.Attempt{At: now.Add(time.Duration(i) * time.Hour), Error: &reason}, Result: webhook.AttemptFailed,
-		}, "m", 100, 0, now.Add(time.Duration(i)*time.Hour))
+		at := now.Add(time.Duration(i) * time.Hour)
+		r = r.Record(failed(at, webhook.AttemptFailed), "m", 100, 0, at)
 	}
 	if r.AttemptCount != 15 || len(r.Attempts) != 12 || r.Attempts[0].At != now.Add(3*time.Hour) || *r.LastAttemptAt != now.Add(14*time.Hour) {
 		t.Errorf("%d attempts, %d remembered from %s", r.AttemptCount, len(r.Attempts), r.Attempts[0].At)
@@ -56,8 +58,7 @@ func TestDeliveryRemembersItsLastAttempts(t *testing.T) {
 
 func TestRedeliveryHasAFullSchedule(t *testing.T) {
 	r := newDelivery()
-	reason := "no"
-	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
+	fail := failed(now, webhook.AttemptFailed)
 	for round := range 3 {
 		for attempt := range 4 {
 			if !r.Pending() {
@@ -73,8 +74,7 @@ func TestRedeliveryHasAFullSchedule(t *testing.T) {
 }
 
 func TestFailedProbesUseUpNoRetry(t *testing.T) {
-	reason := "no"
-	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
+	fail := failed(now, webhook.AttemptFailed)
 	d := newDelivery().Record(fail, "m", 2, 0, now)
 	for range 100 {
 		d = d.Hold(webhook.HeldCircuitOpen, now).ResumeAsProbe(now, now).Record(fail, "m", 2, 0, now)
@@ -93,15 +93,14 @@ func TestFailedProbesUseUpNoRetry(t *testing.T) {
 		t.Errorf("%s after both retries, want FAILED", d.Status)
 	}
 	refused := newDelivery().Hold(webhook.HeldCircuitOpen, now).ResumeAsProbe(now, now).
-		Record(webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptRefused}, "m", 8, 0, now)
+		Record(failed(now, webhook.AttemptRefused), "m", 8, 0, now)
 	if refused.Status != webhook.DeliveryFailed {
 		t.Errorf("a probe that failed for good: %s, want FAILED", refused.Status)
 	}
 }
 
 func TestHeldDeliveryGoesOnWhereItsScheduleWas(t *testing.T) {
-	reason := "no"
-	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
+	fail := failed(now, webhook.AttemptFailed)
 	r := newDelivery()
 	for attempt := range 4 {
 		if !r.Pending() || r.AttemptCount != attempt {
@@ -264,32 +263,6 @@ func TestDeliveriesAreShownForThirtyDaysAndLess(t *testing.T) {
 	}
 	if webhook.PayloadRetention <= webhook.Retention {
 		t.Error("payloads expire before their rows")
-	}
-}
-
-func TestChangeOfAnEndpointIsCompared(t *testing.T) {
-	description := "d"
-	e := &webhook.Endpoint{URL: "https://a.example", Status: webhook.Active, SubscribedEvents: []string{"*"}, UpdatedAt: now}
-	given := func(s string) account.Patch[string] { return account.Patch[string]{Given: true, Value: s} }
-	for name, tt := range map[string]struct {
-		dto     webhook.EndpointChange
-		changes bool
-	}{
-		"nothing":         {webhook.EndpointChange{}, false},
-		"the same url":    {webhook.EndpointChange{URL: given("https://a.example")}, false},
-		"cleared already": {webhook.EndpointChange{Description: account.Patch[string]{Given: true, Null: true}}, false},
-		"a description":   {webhook.EndpointChange{Description: given(description)}, true},
-		"another url":     {webhook.EndpointChange{URL: given("https://b.example")}, true},
-		"other events":    {webhook.EndpointChange{Events: account.Patch[[]string]{Given: true, Value: []string{"order.*"}}}, true},
-		"the same status": {webhook.EndpointChange{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active}}, false},
-		"PAUSED":          {webhook.EndpointChange{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Paused}}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := e.Update(tt.dto, now)
-			if err != nil || (got != e) != tt.changes || tt.changes && got.UpdatedAt != now+1 {
-				t.Errorf("%+v, %v; want a change %t", got, err, tt.changes)
-			}
-		})
 	}
 }
 

@@ -179,14 +179,6 @@ func TestMissingCredentialsAreOurs(t *testing.T) {
 	}
 }
 
-func TestUnreachableServerFails(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	if got := send(t, keys, server.URL, queueARN); got.Kind != outbound.Failed || got.Reason != "connection refused" {
-		t.Errorf("outcome %+v", got)
-	}
-}
-
 func TestAnotherOrganizationsTargetIsForbidden(t *testing.T) {
 	for _, arn := range []string{queueARN, busARN} {
 		server, url := start(t, http.StatusOK, `{}`)

@@ -1,8 +1,10 @@
 package outbound
 
 import (
+	"net/http"
 	"net/http/httptrace"
 	"testing"
+	"time"
 )
 
 // A request that was given another connection than the one dialled for it
@@ -26,6 +28,19 @@ func TestAttemptGoesForwardUntilItIsSentAgain(t *testing.T) {
 		step.do()
 		if got := a.at().String(); got != step.want {
 			t.Errorf("%s: %q, want %q", step.name, got, step.want)
+		}
+	}
+}
+
+func TestRetryAfterIsReadInBothForms(t *testing.T) {
+	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "0": 0, "120": 2 * time.Minute, "-5": 0, "1.5": 0,
+		now.Add(time.Hour).Format(http.TimeFormat):  time.Hour,
+		now.Add(-time.Hour).Format(http.TimeFormat): 0,
+	} {
+		if got := retryAfter(header, now); got != want {
+			t.Errorf("Retry-After %q: %s, want %s", header, got, want)
 		}
 	}
 }

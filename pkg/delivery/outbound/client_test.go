@@ -235,27 +235,3 @@ func TestEndOfTheCallersTimeIsNotTheReceiversFailure(t *testing.T) {
 		t.Errorf("outcome %+v, want ours", out)
 	}
 }
-
-func TestRetryAfterIsReadInBothForms(t *testing.T) {
-	began := time.Now()
-	for header, want := range map[string]time.Duration{
-		"":    0,
-		"0":   0,
-		"120": 2 * time.Minute,
-		"-5":  0,
-		"1.5": 0,
-		began.Add(time.Hour).UTC().Format(http.TimeFormat):  time.Hour,
-		began.Add(-time.Hour).UTC().Format(http.TimeFormat): 0,
-	} {
-		t.Run(header, func(t *testing.T) {
-			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Retry-After", header)
-				w.WriteHeader(http.StatusTooManyRequests)
-			})
-			out := post(t, local(), url, time.Second)
-			if d := (out.RetryAfter - want).Abs(); d > time.Since(began)+time.Second {
-				t.Errorf("Retry-After %q: %s, want %s", header, out.RetryAfter, want)
-			}
-		})
-	}
-}
