@@ -115,7 +115,5 @@ func Worker(ctx context.Context, d *Dependencies) (QueueFunc, error) {
 // Sweeper makes the function that the schedule calls.
 func Sweeper(_ context.Context, d *Dependencies) (ScheduleFunc, error) {
 	compaction := compactor.New(d.Table, d.lists().All(), d.Clock, d.Logger)
-	return d.measuredSchedule(sweeper.New(d.Table, d.deliveries(), sweeper.IndexCompaction{IndexQueue: d.indexJobs(), Compactor: compaction}, sweeper.Config{
-		Clock: d.Clock, Logger: d.Logger,
-	}).Handle), nil
+	return d.measuredSchedule(sweeper.New(d.Table, d.deliveries(), sweeper.IndexCompaction{IndexQueue: d.indexJobs(), Compactor: compaction}, d.Clock, d.Logger).Handle), nil
 }

@@ -100,7 +100,7 @@ func (w *harness) boot() {
 	}
 	w.dispatcher = dispatcher.New(table, w.mail, w, w.Time, logger)
 	w.dispatcher.Topic = w.topic
-	w.sweeper = sweeper.New(table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, sweeper.Config{Clock: w.Time, Logger: logger})
+	w.sweeper = sweeper.New(table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, w.Time, logger)
 }
 
 func (w *harness) nextRandom() float64 {

@@ -42,7 +42,7 @@ type circuitStep struct {
 
 // circuits sends a probe to each endpoint whose circuit is open and due, and
 // returns the drains of those that closed.
-func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due, n *counts) (drains []*job, err error) {
+func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due) (drains []*job, err error) {
 	steps := make([]circuitStep, len(due))
 	var group errgroup.Group
 	group.SetLimit(maxWrites)
@@ -70,7 +70,6 @@ func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due, n *counts) (d
 	for lane, deliveries := range probes {
 		sendErr := s.queue.Send(ctx, lane, s.now(), deliveries...)
 		if sendErr == nil {
-			n.probes.Add(int64(len(deliveries)))
 			sendErr = parallel.UntilError(ctx, maxWrites, slices.All(sent[lane]), func(ctx context.Context, _ int, step circuitStep) error {
 				return s.postpone(ctx, step.mark, step.next)
 			})

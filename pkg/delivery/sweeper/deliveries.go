@@ -31,7 +31,7 @@ const (
 // sendDue sends the deliveries whose attempt is near, and returns the other
 // due marks. It reads marks before it sends any delivery, so that the
 // organizations alternate however many deliveries one of them has.
-func (s *Sweeper) sendDue(ctx context.Context, n *counts) (others []webhook.Due, err error) {
+func (s *Sweeper) sendDue(ctx context.Context) (others []webhook.Due, err error) {
 	var scans [dynamo.DueShards]scan
 	for more := true; more; {
 		scanErr := eachPartition(func(shard int) error {
@@ -44,7 +44,7 @@ func (s *Sweeper) sendDue(ctx context.Context, n *counts) (others []webhook.Due,
 			deliveries, others = append(deliveries, scans[i].deliveries...), append(others, scans[i].others...)
 			more = more || !scans[i].done
 		}
-		if sendErr := s.sendAll(ctx, alternate(deliveries), n); sendErr != nil {
+		if sendErr := s.sendAll(ctx, alternate(deliveries)); sendErr != nil {
 			return others, sendErr
 		}
 	}
@@ -102,15 +102,11 @@ func alternate(due []webhook.Due) []webhook.Due {
 }
 
 // sendAll sends the deliveries in pages.
-func (s *Sweeper) sendAll(ctx context.Context, due []webhook.Due, n *counts) error {
+func (s *Sweeper) sendAll(ctx context.Context, due []webhook.Due) error {
 	var group errgroup.Group
 	group.SetLimit(maxSendPages)
 	for page := range slices.Chunk(due, pageSize) {
-		group.Go(func() error {
-			sent, err := s.sendPage(ctx, page, s.now())
-			n.sent.Add(int64(sent))
-			return s.failed(ctx, err, "deliveries", len(page))
-		})
+		group.Go(func() error { return s.failed(ctx, s.sendPage(ctx, page, s.now()), "deliveries", len(page)) })
 	}
 	return group.Wait()
 }
@@ -118,7 +114,7 @@ func (s *Sweeper) sendAll(ctx context.Context, due []webhook.Due, n *counts) err
 // sendPage moves the due marks ahead by the lease and then sends the messages,
 // each for its time. When the sending fails, or the run dies, another run finds
 // the marks two minutes after the attempts were due at the latest.
-func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Time) (int, error) {
+func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Time) error {
 	marks, deliveries := make([]*webhook.Due, len(due)), make([]*webhook.Delivery, len(due))
 	err := parallel.UntilError(ctx, maxWrites, slices.All(due), func(ctx context.Context, i int, d webhook.Due) error {
 		moved, delivery, err := s.store.Postpone(ctx, d, max(now, d.At).Add(webhook.Lease))
@@ -130,13 +126,13 @@ func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Tim
 	marks = slices.DeleteFunc(marks, func(d *webhook.Due) bool { return d == nil })
 	deliveries = slices.DeleteFunc(deliveries, func(d *webhook.Delivery) bool { return d == nil })
 	if len(deliveries) == 0 {
-		return 0, err
+		return err
 	}
 	ctx, cancel := finishing(ctx)
 	defer cancel()
 	// The worker moves what belongs into the slow lane: it reads the endpoint.
 	if err := s.queue.Send(ctx, webhook.LaneMain, now, deliveries...); err != nil {
-		return 0, err
+		return err
 	}
 	// Most likely a late delivery was sent before and waits in the queue. Its
 	// lease grows with its lateness, so that a long queue does not fill with
@@ -148,7 +144,7 @@ func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Tim
 		}
 		return s.postpone(ctx, *mark, now.Add(max(queueLease, late)))
 	})
-	return len(deliveries), errors.Join(err, prolongErr)
+	return errors.Join(err, prolongErr)
 }
 
 func (s *Sweeper) postpone(ctx context.Context, d webhook.Due, until value.Time) error {

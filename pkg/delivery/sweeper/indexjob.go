@@ -37,16 +37,13 @@ type IndexCompaction struct {
 
 // startIndexJobs sends the messages of the index jobs that are due: jobs whose
 // message was lost, and jobs that were asked for a later time.
-func (s *Sweeper) startIndexJobs(ctx context.Context, n *counts) error {
+func (s *Sweeper) startIndexJobs(ctx context.Context) error {
 	return eachPartition(func(shard int) error {
 		due, err := s.store.DueJobs(ctx, shard, s.now(), maxIndexJobs)
 		if err == nil {
 			err = parallel.UntilError(ctx, maxWrites, slices.All(due), func(ctx context.Context, _ int, job index.Job) error {
 				return s.index.Send(ctx, job.OrganizationID, job.List)
 			})
-		}
-		if err == nil {
-			n.indexJobs.Add(int64(len(due)))
 		}
 		return s.failed(ctx, err, "indexJobShard", shard)
 	})
@@ -58,7 +55,7 @@ func (s *Sweeper) runIndexJobs(ctx context.Context, messages []events.SQSMessage
 	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for i := range messages {
 		if err := s.runIndexJob(ctx, &messages[i]); err != nil {
-			s.cfg.Logger.ErrorContext(ctx, "index job failed", "messageId", messages[i].MessageId, "body", messages[i].Body, "error", err)
+			s.logger.ErrorContext(ctx, "index job failed", "messageId", messages[i].MessageId, "body", messages[i].Body, "error", err)
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: messages[i].MessageId})
 		}
 	}
@@ -73,13 +70,13 @@ func (s *Sweeper) runIndexJob(ctx context.Context, message *events.SQSMessage) e
 	if err != nil {
 		return err
 	}
-	started := s.cfg.Clock()
+	started := s.clock()
 	more, err := s.index.Run(ctx, job.OrganizationID, job.List)
 	if err != nil {
 		return err
 	}
-	s.cfg.Logger.InfoContext(ctx, "index job done", "organizationId", job.OrganizationID, "list", job.List,
-		"more", more, "ms", s.cfg.Clock().Sub(started).Milliseconds())
+	s.logger.InfoContext(ctx, "index job done", "organizationId", job.OrganizationID, "list", job.List,
+		"more", more, "ms", s.clock().Sub(started).Milliseconds())
 	if more {
 		err = s.index.Send(ctx, job.OrganizationID, job.List)
 	}

@@ -112,9 +112,7 @@ func TestIndexJobThatFailsComesAgain(t *testing.T) {
 		"a rest that cannot be passed on": {index: &maintained{left: 2, sendErr: fault.Busy(errors.New("the queue is down"))}, body: someJob},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sweeper.New(nil, nil, sweeper.IndexCompaction{IndexQueue: c.index, Compactor: c.index}, sweeper.Config{
-				Logger: slog.New(slog.DiscardHandler),
-			})
+			s := sweeper.New(nil, nil, sweeper.IndexCompaction{IndexQueue: c.index, Compactor: c.index}, time.Now, slog.New(slog.DiscardHandler))
 			answer, err := s.Handle(t.Context(), indexJobs(c.body))
 			if diff := cmp.Diff(failures("0"), answer); diff != "" || err != nil {
 				t.Errorf("error %v, answer (-want +got):\n%s", err, diff)

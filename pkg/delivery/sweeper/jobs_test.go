@@ -121,9 +121,7 @@ func (c *crowded) PutRecovery(_ context.Context, _, next *webhook.Recovery, from
 func TestRecoveriesWithoutEndDoNotStandBeforeTheOthers(t *testing.T) {
 	now := time.Now()
 	c := newCrowded(20, 30, value.TimeOf(now))
-	s := sweeper.New(c, &sent{}, sweeper.IndexCompaction{}, sweeper.Config{
-		Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
-	})
+	s := sweeper.New(c, &sent{}, sweeper.IndexCompaction{}, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // of which five are spared
 	defer cancel()
 	if _, err := s.Handle(ctx, sweeper.Event{}); err != nil {

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -64,30 +63,19 @@ type Queue interface {
 	Send(ctx context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error
 }
 
-// Config adapts a sweeper. Its zero value is the service's own.
-type Config struct {
-	Clock  func() time.Time
-	Logger *slog.Logger
-}
-
 // Sweeper runs once a minute, and for each index job. Runs may overlap.
 type Sweeper struct {
 	store   Store
 	queue   Queue
 	index   IndexCompaction
 	backlog *Backlog
-	cfg     Config
+	clock   func() time.Time
+	logger  *slog.Logger
 }
 
 // New returns a sweeper.
-func New(store Store, q Queue, index IndexCompaction, cfg Config) *Sweeper {
-	if cfg.Clock == nil {
-		cfg.Clock = time.Now
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	return &Sweeper{store: store, queue: q, index: index, backlog: NewBacklog(store, q, cfg.Clock), cfg: cfg}
+func New(store Store, q Queue, index IndexCompaction, clock func() time.Time, logger *slog.Logger) *Sweeper {
+	return &Sweeper{store: store, queue: q, index: index, backlog: NewBacklog(store, q, clock), clock: clock, logger: logger}
 }
 
 // Event invokes the function: messages of the index jobs' queue, or the event
@@ -107,35 +95,29 @@ func (s *Sweeper) Handle(ctx context.Context, event Event) (*events.SQSEventResp
 	return s.runIndexJobs(ctx, event.Records), nil
 }
 
-// counts are what a run has done, for its log line.
-type counts struct{ sent, probes, jobs, indexJobs atomic.Int64 }
-
 // sweep is the run of a minute: deliveries first, then probes, then the jobs,
 // which take long. An error is logged where it occurs and does not stop the
 // rest; the last one is returned.
 func (s *Sweeper) sweep(ctx context.Context) error {
-	n := &counts{}
 	var group errgroup.Group
 	group.Go(func() error { return s.failed(ctx, s.store.Beat(ctx, s.now()), "step", "heartbeat") })
-	group.Go(func() error { return s.startIndexJobs(ctx, n) })
+	group.Go(func() error { return s.startIndexJobs(ctx) })
 	group.Go(func() error {
-		others, err := s.sendDue(ctx, n)
-		jobs, circuitErr := s.circuits(ctx, others, n)
+		others, err := s.sendDue(ctx)
+		jobs, circuitErr := s.circuits(ctx, others)
 		for _, d := range others {
 			if d.Kind == webhook.DueRecovery || d.Kind == webhook.DueDeletion {
 				jobs = append(jobs, &job{due: d})
 			}
 		}
-		n.jobs.Add(int64(len(jobs)))
 		return cmp.Or(s.runJobs(ctx, jobs), circuitErr, err)
 	})
 	err := group.Wait()
-	s.cfg.Logger.InfoContext(ctx, "swept", "sent", n.sent.Load(), "probes", n.probes.Load(),
-		"jobs", n.jobs.Load(), "indexJobs", n.indexJobs.Load())
+	s.logger.InfoContext(ctx, "swept") // an alarm counts these
 	return err
 }
 
-func (s *Sweeper) now() value.Time { return value.TimeOf(s.cfg.Clock()) }
+func (s *Sweeper) now() value.Time { return value.TimeOf(s.clock()) }
 
 // failed logs an error and returns it. Running out of time is not an error: the
 // next run continues.
@@ -143,10 +125,10 @@ func (s *Sweeper) failed(ctx context.Context, err error, what ...any) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		s.cfg.Logger.WarnContext(ctx, "a run ended with work left", what...)
+		s.logger.WarnContext(ctx, "a run ended with work left", what...)
 		err = nil
 	default:
-		s.cfg.Logger.ErrorContext(ctx, "sweeping failed", append(what, "error", err)...)
+		s.logger.ErrorContext(ctx, "sweeping failed", append(what, "error", err)...)
 	}
 	return err
 }

@@ -68,9 +68,7 @@ func newHarness(t testing.TB) *harness {
 		Service: s, sent: &sent{delay: map[value.ID]time.Duration{}, lanes: map[value.ID]webhook.Lane{}},
 		index: &maintained{}, endpoint: s.Endpoint(t, "*"),
 	}
-	h.Sweeper = sweeper.New(s.Table, h.sent, sweeper.IndexCompaction{IndexQueue: h.index, Compactor: h.index}, sweeper.Config{
-		Clock: s.Time, Logger: s.Leaks.Logger(),
-	})
+	h.Sweeper = sweeper.New(s.Table, h.sent, sweeper.IndexCompaction{IndexQueue: h.index, Compactor: h.index}, s.Time, s.Leaks.Logger())
 	h.backlog = sweeper.NewBacklog(s.Table, h.sent, s.Time)
 	return h
 }
