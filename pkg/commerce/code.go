@@ -24,14 +24,6 @@ func parseEnum[E enum](e *E, b []byte) error {
 	return nil
 }
 
-func enumNames[E ~string](values []E) []string {
-	names := make([]string, len(values))
-	for i, v := range values {
-		names[i] = string(v)
-	}
-	return names
-}
-
 // Country is an ISO 3166-1 alpha-2 code in capitals.
 type Country string
 

@@ -140,7 +140,13 @@ func (k Kind) Monthly() bool { return k.known().months }
 func (k Kind) Page() any { return k.known().page }
 
 // Values lists what the type accepts.
-func (Kind) Values() []string { return enumNames(Kinds()) }
+func (Kind) Values() []string {
+	names := make([]string, len(kinds))
+	for i, d := range kinds {
+		names[i] = string(d.kind)
+	}
+	return names
+}
 
 // UnmarshalText implements [encoding.TextUnmarshaler] with the rules of [ParseKind].
 func (k *Kind) UnmarshalText(b []byte) (err error) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/deadline"
-	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/arntarget"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
@@ -41,16 +40,7 @@ func (w *Worker) claim(ctx context.Context, m *message) bool {
 	if d.DueAt == nil || now < d.NextAttemptAt.Add(webhook.ResendAfter) {
 		return true
 	}
-	claimed := d.Claim(m.from.nameAfter(d.AttemptCount), now)
-	switch _, err := w.store.PutDelivery(ctx, d, claimed); {
-	case errors.Is(err, fault.ErrChanged):
-		m.disposition = disposition{action: retryLater, wait: clockSkew}
-	case err != nil:
-		m.fail(err)
-	default:
-		m.input.Delivery = claimed
-	}
-	return m.is(attemptNow)
+	return w.put(ctx, m, d.Claim(m.from.nameAfter(d.AttemptCount), now))
 }
 
 // makeAttempt asks the receiver once. Without a permit for the endpoint the

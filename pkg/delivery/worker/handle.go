@@ -188,16 +188,26 @@ func (w *Worker) perform(ctx context.Context, m *message) {
 	}
 }
 
-// end writes a delivery that gets no attempt. When another writer was faster
-// the message comes again and goes by what the delivery is then.
-func (w *Worker) end(ctx context.Context, m *message, next *webhook.Delivery) {
-	switch _, err := w.store.PutDelivery(ctx, m.input.Delivery, next); {
+// put writes the delivery of a message as it is next, and reports whether it did.
+// When another writer was faster the message comes again and goes by what the
+// delivery is then.
+func (w *Worker) put(ctx context.Context, m *message, next *webhook.Delivery) bool {
+	_, err := w.store.PutDelivery(ctx, m.input.Delivery, next)
+	switch {
 	case errors.Is(err, fault.ErrChanged):
 		m.disposition = disposition{action: retryLater, wait: clockSkew}
 	case err != nil:
 		m.fail(err)
 	default:
-		m.input.Delivery, m.disposition = next, disposition{}
+		m.input.Delivery = next
+	}
+	return err == nil
+}
+
+// end writes a delivery that gets no attempt.
+func (w *Worker) end(ctx context.Context, m *message, next *webhook.Delivery) {
+	if w.put(ctx, m, next) {
+		m.disposition = disposition{}
 	}
 }
 
@@ -308,11 +318,7 @@ func (w *Worker) recheckHold(ctx context.Context, m *message) {
 	if resumed == nil {
 		return
 	}
-	switch _, err := w.store.PutDelivery(ctx, d, resumed); {
-	case errors.Is(err, fault.ErrChanged): // the other writer has sent it
-	case err != nil:
-		m.fail(err)
-	default:
+	if w.put(ctx, m, resumed) {
 		m.disposition = disposition{action: retryLater, wait: clockSkew}
 	}
 }
