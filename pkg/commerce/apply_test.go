@@ -117,28 +117,6 @@ func TestTheHighestVersionWinsInAnyOrderOfArrival(t *testing.T) {
 	})
 }
 
-func TestRevisionsRiseWhateverTheClockDoes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var stored *Stored
-		revision := value.Time(-1)
-		for i := range rapid.IntRange(1, 20).Draw(t, "changes") {
-			c := versioned(int64(i), rapid.Bool().Draw(t, "delete"))
-			c.Version = nil
-			next, err := Apply(stored, c, value.Time(rapid.Int64Range(0, 20).Draw(t, "clock")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if next == nil {
-				continue
-			}
-			if next.Revision <= revision {
-				t.Fatalf("change %d: revision %d after %d", i, next.Revision, revision)
-			}
-			stored, revision = next, next.Revision
-		}
-	})
-}
-
 func TestVersionsDecideOneByOne(t *testing.T) {
 	type step struct {
 		op      Op

@@ -191,21 +191,6 @@ func TestFaultOfARecordFailsOnlyItsMessages(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreHandedOverWithTheirMessage(t *testing.T) {
-	f, id := newHarness(t), value.NewID()
-	bad := func(field string) string {
-		return fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":"x",%q:-1.00001}}`, f.org, id, field)
-	}
-	failed := f.handle(t, bad("sellingPrice"), f.one(id, "good", 1), bad("purchasePrice"), f.one(id, "other content", 1), bad("taxRate"))
-	want := map[string][]string{"m0": {"record.sellingPrice"}, "m2": {"record.purchasePrice"}, "m3": {"version"}, "m4": {"record.taxRate"}}
-	if failed != nil || cmp.Diff(f.rejects.from, want) != "" {
-		t.Errorf("failed %v, refused %v; want none, %v", failed, f.rejects.from, want)
-	}
-	if got := f.product(t, id); got == nil || got.Name != "good" {
-		t.Errorf("got %+v, want the record stored beside what is refused of it", got)
-	}
-}
-
 // Whatever fails on the way to the table, at the end there is of each record
 // what its highest version says, and each revision was made once.
 func TestBatchesAreAppliedWhateverFails(t *testing.T) {

@@ -254,11 +254,3 @@ func TestAThrottledTableFailsTheMessageAndARetryCompletesIt(t *testing.T) {
 		t.Errorf("refusals: got %d, want 1", len(f.rejects.got))
 	}
 }
-
-func TestAMessageWaitsForItsRefusalsToBeTaken(t *testing.T) {
-	f := newHarness(t)
-	f.rejects.fail = true
-	if failed := f.handle(t, "no JSON"); len(failed) != 1 {
-		t.Errorf("failed messages: got %v, want the one whose refusal is nowhere", failed)
-	}
-}

@@ -252,32 +252,31 @@ func TestMessageNamesItsDelivery(t *testing.T) {
 	}
 }
 
-func TestDeliveriesAreShownForThirtyDaysAndLess(t *testing.T) {
-	for _, days := range []struct {
-		n     int
-		shown bool
-	}{{30, true}, {31, false}} {
-		if shown := now.Add(time.Duration(days.n)*24*time.Hour) < newDelivery().ExpiresAt(); shown != days.shown {
-			t.Errorf("after %d days: shown %t", days.n, shown)
-		}
+// An owner who activates an endpoint recovers what it holds at once. A hold by an
+// older look is taken back soon after, and later the owner recovers again.
+func TestAHoldIsTakenBackOnceNothingHoldsItAnyMore(t *testing.T) {
+	held := newDelivery().Hold(webhook.HeldPaused, now)
+	for name, tt := range map[string]struct {
+		held        *webhook.Delivery
+		status      webhook.Status
+		application webhook.ApplicationState
+		after       time.Duration
+		want        bool
+	}{
+		"active":              {held, webhook.Active, webhook.ApplicationActive, 14 * time.Minute, true},
+		"paused":              {held, webhook.Paused, webhook.ApplicationActive, 14 * time.Minute, false},
+		"suspended":           {held, webhook.Active, webhook.ApplicationSuspended, 14 * time.Minute, false},
+		"late":                {held, webhook.Active, webhook.ApplicationActive, 16 * time.Minute, false},
+		"held by the circuit": {newDelivery().Hold(webhook.HeldCircuitOpen, now), webhook.Active, webhook.ApplicationActive, time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tt.held.RecheckHold(&webhook.Endpoint{Status: tt.status}, tt.application, now.Add(tt.after))
+			if (got != nil) != tt.want || tt.want && !got.Pending() {
+				t.Errorf("%+v, want it resumed %t", got, tt.want)
+			}
+		})
 	}
-	if webhook.PayloadRetention <= webhook.Retention {
-		t.Error("payloads expire before their rows")
-	}
-}
-
-func TestEndpointTagHasTwoParts(t *testing.T) {
-	e := &webhook.Endpoint{UpdatedAt: now}
-	at := now
-	tags := map[string]bool{}
-	for _, c := range []webhook.Counters{{}, {SuccessCount: 1, LastSuccessAt: &at}, {FailureCount: 1, LastFailureAt: &at}} {
-		tag := e.ETag(c)
-		tags[tag] = true
-		if head, _, _ := strings.Cut(tag, "."); head != strings.Split(e.ETag(webhook.Counters{}), ".")[0] {
-			t.Errorf("the configuration's part of %s differs", tag)
-		}
-	}
-	if len(tags) != 3 {
-		t.Errorf("tags %v, want three", tags)
+	if got := held.RecheckHold(nil, webhook.ApplicationActive, now); got != nil {
+		t.Errorf("of a deleted endpoint: %+v", got)
 	}
 }

@@ -39,13 +39,7 @@ func TestPercentilesAreOffByATenthAtMost(t *testing.T) {
 	})
 }
 
-func TestEveryLatencyHasABucketNearIt(t *testing.T) {
-	for ms := int64(0); ms <= 35_000; ms += 1 + ms/200 {
-		got := *hourOf(now, ms).Percentile(50)
-		if off := math.Abs(float64(got - ms)); off > float64(ms)/10 {
-			t.Errorf("%d ms counts as %d", ms, got)
-		}
-	}
+func TestPercentilesAtTheEdges(t *testing.T) {
 	for given, want := range map[int64]int64{-5: 0, 0: 0, 7: 7, 15: 15, 35_000: 34_815, 1 << 40: 34_815} {
 		t.Run(fmt.Sprint(given), func(t *testing.T) {
 			if got := *hourOf(now, given).Percentile(100); got != want {

@@ -406,25 +406,6 @@ func TestHTTP2IsNotSpoken(t *testing.T) {
 	}
 }
 
-func TestClientCertificateIsAskedForInVain(t *testing.T) {
-	now := time.Now()
-	cert, pool := certificate(t, now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1")
-	for version, want := range map[uint16]string{
-		tls.VersionTLS12: "the receiver refused the TLS handshake",
-		tls.VersionTLS13: "the receiver refused the TLS handshake: certificate required",
-	} {
-		srv := httptest.NewUnstartedServer(http.HandlerFunc(ok))
-		srv.Config.ErrorLog = quiet()
-		srv.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert, MaxVersion: version}
-		srv.StartTLS()
-		t.Cleanup(srv.Close)
-		out := post(t, outbound.New(outbound.Config{AllowPrivateTargets: true, RootCAs: pool}), srv.URL, 5*time.Second)
-		if out.Kind != outbound.Failed || !strings.HasPrefix(out.Reason, want) {
-			t.Errorf("TLS %x: outcome %+v, want %q", version, out, want)
-		}
-	}
-}
-
 // Failures of name servers are told apart from failures of our own resolver.
 func TestNamesThatDoNotResolve(t *testing.T) {
 	n := newNetwork(t)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -74,30 +75,25 @@ func TestSecondMessageOfALateDeliveryTakesOver(t *testing.T) {
 }
 
 func TestLateAttemptIsMadeOnlyByTheMessageThatClaimsIt(t *testing.T) {
-	for name, meanwhile := range map[string]func(t *testing.T, h *harness, d *webhook.Delivery) error{
-		"another one claims it": func(t *testing.T, h *harness, d *webhook.Delivery) error {
-			t.Helper()
-			if _, err := h.Table.PutDelivery(t.Context(), d, d.Claim("another/0", h.Now())); err != nil {
-				t.Error(err)
-			}
-			return nil
-		},
-		"another one ends it": func(t *testing.T, h *harness, d *webhook.Delivery) error {
-			t.Helper()
-			if _, err := h.Table.PutDelivery(t.Context(), d, d.Cancel(h.Now())); err != nil {
-				t.Error(err)
-			}
-			return nil
-		},
-		"the table is throttled": func(*testing.T, *harness, *webhook.Delivery) error { return errBusy },
+	for name, meanwhile := range map[string]func(d *webhook.Delivery, now value.Time) *webhook.Delivery{
+		"another one claims it":  func(d *webhook.Delivery, now value.Time) *webhook.Delivery { return d.Claim("another/0", now) },
+		"another one ends it":    (*webhook.Delivery).Cancel,
+		"the table is throttled": func(*webhook.Delivery, value.Time) *webhook.Delivery { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
 			rcv := newReceiver(t, always(http.StatusOK))
 			d, message := h.late(t, rcv.url)
 			store := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
-				if call == "PutDelivery" {
-					return meanwhile(t, h, d), nil
+				if call != "PutDelivery" {
+					return nil, nil
+				}
+				next := meanwhile(d, h.Now())
+				if next == nil {
+					return errBusy, nil
+				}
+				if _, err := h.Table.PutDelivery(t.Context(), d, next); err != nil {
+					t.Error(err)
 				}
 				return nil, nil
 			}}

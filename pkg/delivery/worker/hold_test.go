@@ -43,35 +43,3 @@ func TestAHoldThatIsLiftedWhileItIsWrittenIsTakenBack(t *testing.T) {
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	rcv.requests(t, 1)
 }
-
-func TestAHoldIsLookedAtAgainByAMessageThatComesAgain(t *testing.T) {
-	h := newHarness(t)
-	rcv := newReceiver(t, always(http.StatusOK))
-	for name, c := range map[string]struct {
-		later time.Duration
-		next  webhook.Status // of the endpoint
-		want  webhook.DeliveryStatus
-		left  int
-	}{
-		"soon, and the endpoint is ACTIVE":      {14 * time.Minute, webhook.Active, webhook.DeliveryPending, 1},
-		"soon, and it is PAUSED still":          {14 * time.Minute, webhook.Paused, webhook.DeliveryHeld, 0},
-		"late, when the owner waits to recover": {16 * time.Minute, webhook.Active, webhook.DeliveryHeld, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e, _ := h.endpoint(t, rcv.url, 3)
-			delivery := h.event(t, e)
-			h.SetStatus(t, e.ID, webhook.Paused)
-			messages := h.receive(t)
-			h.crash(t, h.Worker, messages...) // its messages are not deleted
-			h.delivery(t, delivery, webhook.DeliveryHeld, 0)
-			h.SetStatus(t, e.ID, c.next)
-			h.Pass(c.later)
-			h.leaves(t, c.left, h.Worker, messages...)
-			h.delivery(t, delivery, c.want, 0)
-			for _, m := range messages {
-				h.Queues().Delete(t, queueOf(&m), m)
-			}
-		})
-	}
-	rcv.requests(t, 0)
-}
