@@ -73,10 +73,15 @@ func (c *condition) holdsFor(text string) bool {
 		return strings.EqualFold(text, c.text)
 	case c.op == isText:
 		return text == c.text
-	case c.fold && c.op == isPrefix:
-		return strings.EqualFold(first(text, utf8.RuneCountInString(c.text)), c.text)
 	case c.fold:
-		return strings.EqualFold(last(text, utf8.RuneCountInString(c.text)), c.text)
+		letters, n := []rune(text), utf8.RuneCountInString(c.text)
+		if n > len(letters) {
+			return false
+		}
+		if c.op == isSuffix {
+			letters = letters[len(letters)-n:]
+		}
+		return strings.EqualFold(string(letters[:n]), c.text)
 	case c.op == isPrefix:
 		return strings.HasPrefix(text, c.text)
 	}
@@ -103,26 +108,6 @@ func matchPieces(text string, pieces []string) bool {
 		text = text[at+len(piece):]
 	}
 	return true
-}
-
-// first is the text's first runes, at most n.
-func first(text string, n int) string {
-	for at := range text {
-		if n--; n < 0 {
-			return text[:at]
-		}
-	}
-	return text
-}
-
-// last is the text's last runes, at most n.
-func last(text string, n int) string {
-	at := len(text)
-	for ; n > 0 && at > 0; n-- {
-		_, size := utf8.DecodeLastRuneInString(text[:at])
-		at -= size
-	}
-	return text[at:]
 }
 
 func (c *condition) contains(number string) bool {

@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 )
 
@@ -62,24 +63,10 @@ func parseExponent(text string) (exponent int64) {
 
 // compare is -1, 0 or 1 as d is less than, equal to or greater than o.
 func (d decimal) compare(o decimal) int {
-	switch {
-	case d.sign() != o.sign():
-		return order(d.sign() < o.sign())
-	case d.point != o.point && d.sign() != 0:
-		return order(d.point < o.point != d.negative)
+	if d.sign() != o.sign() {
+		return cmp.Compare(d.sign(), o.sign())
 	}
-	compared := bytes.Compare(d.digits, o.digits)
-	if d.negative {
-		return -compared
-	}
-	return compared
-}
-
-func order(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
+	return d.sign() * cmp.Or(cmp.Compare(d.point, o.point), bytes.Compare(d.digits, o.digits))
 }
 
 func (d decimal) sign() int {
