@@ -20,7 +20,7 @@ const (
 	// that are sent together.
 	pageSize = 100
 	// maxScanPages is how many pages of each partition a run reads and puts in
-	// order before it sends any.
+	// order; the next run goes on.
 	maxScanPages = 50
 	maxSendPages = 4 // at a time
 	// queueLease is how long a message that was sent may wait in its queue, at
@@ -32,52 +32,35 @@ const (
 // due marks. It reads marks before it sends any delivery, so that the
 // organizations alternate however many deliveries one of them has.
 func (s *Sweeper) sendDue(ctx context.Context) (others []webhook.Due, err error) {
-	var scans [dynamo.DueShards]scan
-	for more := true; more; {
-		scanErr := eachPartition(func(shard int) error {
-			return s.failed(ctx, s.readOn(ctx, shard, &scans[shard]), "shard", shard)
-		})
-		err = cmp.Or(scanErr, err)
-		var deliveries []webhook.Due
-		more = false
-		for i := range scans {
-			deliveries, others = append(deliveries, scans[i].deliveries...), append(others, scans[i].others...)
-			more = more || !scans[i].done
-		}
-		if sendErr := s.sendAll(ctx, alternate(deliveries)); sendErr != nil {
-			return others, sendErr
+	var scans [dynamo.DueShards][]webhook.Due
+	err = eachPartition(func(shard int) (err error) {
+		scans[shard], err = s.readDue(ctx, shard)
+		return s.failed(ctx, err, "shard", shard)
+	})
+	var deliveries []webhook.Due
+	now := s.now()
+	for _, d := range slices.Concat(scans[:]...) {
+		switch {
+		case d.Kind == webhook.DueDelivery:
+			deliveries = append(deliveries, d)
+		case d.Kind == webhook.DueCircuit || !early(d, now): // a job is not started early
+			others = append(others, d)
 		}
 	}
-	return others, err
+	return others, cmp.Or(s.sendAll(ctx, alternate(deliveries)), err)
 }
 
-// scan is how far a due partition was read.
-type scan struct {
-	after              string
-	deliveries, others []webhook.Due // found last
-	done               bool
-}
-
-// readOn reads more of a partition. An error ends its scan.
-func (s *Sweeper) readOn(ctx context.Context, shard int, sc *scan) error {
-	sc.deliveries, sc.others = nil, nil
-	for page := 0; page < maxScanPages && !sc.done; page++ {
-		now := s.now()
-		due, err := s.store.Due(ctx, shard, sc.after, now.Add(dueWithin), pageSize)
-		if sc.done = err != nil || len(due) == 0; sc.done {
-			return err
+// readDue reads the due marks of a partition, with an error those that it found.
+func (s *Sweeper) readDue(ctx context.Context, shard int) (found []webhook.Due, err error) {
+	after := ""
+	for range maxScanPages {
+		page, err := s.store.Due(ctx, shard, after, s.now().Add(dueWithin), pageSize)
+		if err != nil || len(page) == 0 {
+			return found, err
 		}
-		for _, d := range due {
-			switch {
-			case d.Kind == webhook.DueDelivery:
-				sc.deliveries = append(sc.deliveries, d)
-			case d.Kind == webhook.DueCircuit || !early(d, now): // a job is not started early
-				sc.others = append(sc.others, d)
-			}
-		}
-		sc.after = due[len(due)-1].Mark
+		found, after = append(found, page...), page[len(page)-1].Mark
 	}
-	return nil
+	return found, nil
 }
 
 // early reports whether the time of a mark is yet to come.
