@@ -36,10 +36,3 @@ func TestAnInvoiceIsOverdueByEveryPartOfTheRule(t *testing.T) {
 		})
 	}
 }
-
-func TestTheShapeOfAnotherKindIsItsDocument(t *testing.T) {
-	doc := []byte(`{"isOverdue":false,"status":"ISSUED","type":"INVOICE","dueAt":"1999-01-01T00:00:00.000Z","amountDue":1,"x":1}`)
-	if got := AppendShape(nil, KindOrder, doc, testNow); !bytes.Equal(got, doc) {
-		t.Errorf("got %s", got)
-	}
-}

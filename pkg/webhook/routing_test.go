@@ -318,13 +318,6 @@ func TestDrainingGoesOnAtOnceWhenItsOwnerActivatesTheEndpoint(t *testing.T) {
 	}
 }
 
-func TestDisablingEndsTheCircuit(t *testing.T) {
-	e := &webhook.Endpoint{Status: webhook.Active, Circuit: openSince(time.Hour, time.Minute), Lane: webhook.LaneSlow}
-	if got := e.Disable("answered 410 Gone", now).Routing(); !got.Equal(webhook.Routing{Lane: webhook.LaneSlow}) || e.Circuit == nil {
-		t.Errorf("%+v, from %+v", got, e.Circuit)
-	}
-}
-
 func TestJudgedSinceIsTheLatestBeginning(t *testing.T) {
 	closed := openSince(time.Hour, time.Minute).Drain(now)
 	for name, tt := range map[string]struct {

@@ -16,27 +16,6 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-func TestBatchOfOneOrganizationIsReadWrittenAndSentTogether(t *testing.T) {
-	h := newHarness(t)
-	for range 3 {
-		h.Endpoint(t, "*")
-	}
-	batch := make([]events.DynamoDBEventRecord, 100)
-	for i := range batch {
-		batch[i] = h.created(t)
-	}
-	f := &faulty{Store: h.Table, Queue: h.Queues().Deliveries(), calls: map[string]int{}}
-	h.dispatch(t, h.dispatcher(f, f), batch...)
-	for _, call := range []string{"directory", "deliveries", "send"} {
-		if f.calls[call] != 1 {
-			t.Errorf("%s: %d calls for a batch, want 1", call, f.calls[call])
-		}
-	}
-	if deliveries, messages := h.AllDeliveries(t), h.messages(t); len(deliveries) != 300 || len(messages) != 300 {
-		t.Errorf("%d deliveries and %d messages, want 300", len(deliveries), len(messages))
-	}
-}
-
 func TestEventsFollowTheStateOfTheirEndpoint(t *testing.T) {
 	h := newHarness(t)
 	open := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: h.Now(), ProbeAt: h.At(time.Minute), IntervalMs: time.Minute.Milliseconds()}

@@ -23,14 +23,12 @@ type sent struct {
 	lanes      map[value.ID]webhook.Lane
 	order      []value.ID // since the last reset
 	everything []value.ID
-	calls      int
 	err        error
 }
 
 func (s *sent) Send(_ context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls++
 	if s.err != nil {
 		return s.err
 	}
