@@ -173,20 +173,6 @@ func (o *Op) UnmarshalText(b []byte) error { return parseEnum(o, b) }
 // on an unknown kind.
 func New(kind Kind) any { return kind.known().record() }
 
-// Decode reads stored JSON into a GET shape, such as a *Product. The text is
-// trusted: [Encode] wrote it.
-func Decode(kind Kind, doc []byte) (any, error) {
-	d := kind.definition()
-	if d == nil {
-		return nil, fmt.Errorf("decode a stored record: no kind %q", kind)
-	}
-	r := d.record()
-	if err := json.Unmarshal(doc, r); err != nil {
-		return nil, fmt.Errorf("decode a stored %s: %w", kind, err)
-	}
-	return r, nil
-}
-
 // Encode writes a GET shape as JSON: compact, every field present, in the
 // order of the struct.
 func Encode(record any) ([]byte, error) {

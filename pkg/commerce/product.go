@@ -98,12 +98,8 @@ type Product struct {
 // ProductType is the nature of a product.
 type ProductType string
 
-// The product types that code distinguishes.
-const (
-	ProductPhysical ProductType = "PHYSICAL"
-	ProductDigital  ProductType = "DIGITAL"
-	ProductGiftCard ProductType = "GIFT_CARD"
-)
+// ProductPhysical is the type of goods, and the default.
+const ProductPhysical ProductType = "PHYSICAL"
 
 // Values lists what the type accepts.
 func (ProductType) Values() []string {

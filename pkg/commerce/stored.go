@@ -1,9 +1,11 @@
 package commerce
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -31,8 +33,19 @@ type Stored struct {
 // and what it is.
 type StoredChange struct{ Old, New *Stored }
 
-// Record decodes the document into its GET shape; a tombstone has none.
-func (s *Stored) Record() (any, error) { return Decode(s.Kind, s.Doc) }
+// Record decodes the document, which [Encode] wrote, into its GET shape, such as a
+// *Product; a tombstone has none.
+func (s *Stored) Record() (any, error) {
+	d := s.Kind.definition()
+	if d == nil {
+		return nil, fmt.Errorf("decode a stored record: no kind %q", s.Kind)
+	}
+	r := d.record()
+	if err := json.Unmarshal(s.Doc, r); err != nil {
+		return nil, fmt.Errorf("decode a stored %s: %w", s.Kind, err)
+	}
+	return r, nil
+}
 
 // AppendShape appends the GET shape of a stored document as it is at a time.
 // It differs from the document only in an invoice's isOverdue.
