@@ -51,7 +51,7 @@ type Config struct {
 	Rules webhook.ARNRules
 	// SQS and EventBridge are the URLs of other servers than AWS's; "" is AWS's.
 	SQS, EventBridge string
-	// Clock is the time that requests are signed with; nil is the system's.
+	// Clock is the time that requests are signed with.
 	Clock func() time.Time
 }
 
@@ -65,9 +65,6 @@ type Sender struct {
 
 // New returns a sender that calls AWS with the credentials.
 func New(credentials aws.CredentialsProvider, cfg Config) *Sender {
-	if cfg.Clock == nil {
-		cfg.Clock = time.Now
-	}
 	return &Sender{
 		credentials: credentials, signer: v4.NewSigner(), cfg: cfg,
 		// The host is AWS's, which a VPC may resolve to an address of its own.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/fault"
-	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -31,19 +30,10 @@ const (
 	probePage = 10
 )
 
-// circuitStep is what becomes of a due circuit.
-type circuitStep struct {
-	probe  *webhook.Delivery // to be sent in the lane; nil: none
-	lane   webhook.Lane
-	mark   webhook.Due // the circuit's, to be moved to next once the probe is sent
-	next   value.Time
-	drains bool
-}
-
 // circuits sends a probe to each endpoint whose circuit is open and due, and
 // returns the drains of those that closed.
 func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due) (drains []*job, err error) {
-	steps := make([]circuitStep, len(due))
+	closed := make([]bool, len(due))
 	var group errgroup.Group
 	group.SetLimit(maxWrites)
 	for i, d := range due {
@@ -51,70 +41,59 @@ func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due) (drains []*jo
 			continue
 		}
 		group.Go(func() (err error) {
-			steps[i], err = s.circuit(ctx, d)
+			closed[i], err = s.circuit(ctx, d)
 			return s.failed(ctx, err, "organizationId", d.OrganizationID, "circuit", d.ID)
 		})
 	}
 	err = group.Wait()
-	probes, sent := map[webhook.Lane][]*webhook.Delivery{}, map[webhook.Lane][]circuitStep{}
-	for i, step := range steps {
-		if step.probe != nil {
-			probes[step.lane], sent[step.lane] = append(probes[step.lane], step.probe), append(sent[step.lane], step)
-		}
-		if step.drains {
+	for i := range due {
+		if closed[i] {
 			drains = append(drains, &job{due: due[i]})
 		}
-	}
-	ctx, cancel := finishing(ctx)
-	defer cancel()
-	for lane, deliveries := range probes {
-		sendErr := s.queue.Send(ctx, lane, s.now(), deliveries...)
-		if sendErr == nil {
-			sendErr = parallel.UntilError(ctx, maxWrites, slices.All(sent[lane]), func(ctx context.Context, _ int, step circuitStep) error {
-				return s.postpone(ctx, step.mark, step.next)
-			})
-		}
-		err = errors.Join(err, s.failed(ctx, sendErr, "probes", len(deliveries)))
 	}
 	return drains, err
 }
 
-// circuit looks at one circuit: it makes the probe of an open one, or says
+// circuit looks at one circuit: it sends the probe of an open one, or says
 // that it is to be drained. The mark is moved by the lease first: a probe that
 // is not sent is made again.
-func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep, err error) {
+func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (drains bool, err error) {
 	now := s.now()
 	e, err := s.store.Endpoint(ctx, d.OrganizationID, d.ID)
 	if err != nil || e == nil || e.Circuit == nil {
-		return step, err // GSI1 is behind the table
+		return false, err // GSI1 is behind the table
 	}
 	hold, err := s.hold(ctx, e)
 	switch {
 	case err != nil:
-		return step, err
+		return false, err
 	case e.Status != webhook.Active && e.Circuit.Open():
-		return step, s.postpone(ctx, d, now.Add(pausedCheck))
+		return false, s.postpone(ctx, d, now.Add(pausedCheck))
 	case hold.Decided():
-		return step, s.postpone(ctx, d, now.Add(heldRecheckInterval))
+		return false, s.postpone(ctx, d, now.Add(heldRecheckInterval))
 	case !e.Circuit.Open():
-		step.drains = !early(d, now)
-		return step, nil
+		return !early(d, now), nil
 	}
 	if err := s.announce(ctx, e, now); err != nil {
-		return step, err
+		return false, err
 	}
-	late := now.Std().Sub(e.Circuit.ProbeAt.Std())
 	at := max(now, e.Circuit.ProbeAt)
 	moved, _, err := s.store.Postpone(ctx, d, at.Add(webhook.Lease))
 	if err != nil || moved == nil {
-		return step, err
+		return false, err
 	}
-	step.lane, step.mark, step.next = e.Lane, *moved, now.Add(min(max(probeLease, late), maxProbeLease))
-	step.probe, err = s.backlog.probe(ctx, e, at)
-	if err == nil && step.probe == nil {
-		err = s.postpone(ctx, *moved, now.Add(e.Circuit.Interval()))
+	ctx, cancel := finishing(ctx)
+	defer cancel()
+	sent, err := s.backlog.sendProbe(ctx, e, at)
+	if err != nil {
+		return false, err
 	}
-	return step, err
+	wait := e.Circuit.Interval()
+	if sent {
+		late := now.Std().Sub(e.Circuit.ProbeAt.Std())
+		wait = min(max(probeLease, late), maxProbeLease)
+	}
+	return false, s.postpone(ctx, *moved, now.Add(wait))
 }
 
 // announce stores the announcement to make of an endpoint whose circuit is open,
@@ -150,11 +129,17 @@ func (s *Sweeper) hold(ctx context.Context, e *webhook.Endpoint) (webhook.HeldRe
 // Probe sends the endpoint, whose circuit is open, a probe at once, if it holds
 // a delivery.
 func (b *Backlog) Probe(ctx context.Context, e *webhook.Endpoint) error {
-	d, err := b.probe(ctx, e, value.TimeOf(b.clock()))
+	_, err := b.sendProbe(ctx, e, value.TimeOf(b.clock()))
+	return err
+}
+
+// sendProbe sends the endpoint's probe for the time, if its circuit holds a delivery.
+func (b *Backlog) sendProbe(ctx context.Context, e *webhook.Endpoint, at value.Time) (sent bool, err error) {
+	d, err := b.probe(ctx, e, at)
 	if err != nil || d == nil {
-		return err
+		return false, err
 	}
-	return b.send(ctx, e.Lane, []*webhook.Delivery{d})
+	return true, b.send(ctx, e.Lane, []*webhook.Delivery{d})
 }
 
 // probe makes a delivery that the endpoint's circuit holds its probe at the

@@ -21,7 +21,7 @@ func (h *harness) toQueues(rules webhook.ARNRules) *worker.Worker {
 	options := h.Queues().Client.Options()
 	return worker.New(h.Table, h.deliveries, outbound.New(outbound.Config{}), h.Box, worker.Config{
 		Clock: h.Time, Random: func() float64 { return 0 }, Logger: h.Leaks.Logger(),
-		ARNs: arntarget.New(options.Credentials, arntarget.Config{Rules: rules, SQS: *options.BaseEndpoint}),
+		ARNs: arntarget.New(options.Credentials, arntarget.Config{Rules: rules, SQS: *options.BaseEndpoint, Clock: h.Time}),
 	})
 }
 

@@ -154,11 +154,6 @@ func (w *Worker) decideAll(messages []*message) {
 // settles together those that are ready at about the same time.
 func (w *Worker) process(ctx context.Context, messages []*message) {
 	open := slices.DeleteFunc(slices.Clone(messages), func(m *message) bool { return m.is(acknowledge) || m.is(failed) })
-	if len(open) == 1 { // needs no other goroutine
-		guard(open, func() { w.perform(ctx, open[0]) })
-		guard(open, func() { w.settle(ctx, open) })
-		return
-	}
 	ready := make(chan *message, len(open))
 	for _, m := range open {
 		go func() {

@@ -108,11 +108,11 @@ type Queue interface {
 	TooManyInFlight(ctx context.Context, in webhook.Lane) bool
 }
 
-// Config adapts a worker. Its zero value is the service's own.
+// Config adapts a worker.
 type Config struct {
 	Clock  func() time.Time
-	Random func() float64 // in [0,1), moves retries within their span
 	Logger *slog.Logger
+	Random func() float64    // in [0,1), moves retries within their span; nil is a fair one
 	ARNs   *arntarget.Sender // to queues and buses; nil sends to none
 }
 
@@ -131,14 +131,8 @@ type Worker struct {
 
 // New returns a worker.
 func New(store Store, queue Queue, client *outbound.Client, secrets *sealed.Box, cfg Config) *Worker {
-	if cfg.Clock == nil {
-		cfg.Clock = time.Now
-	}
 	if cfg.Random == nil {
 		cfg.Random = rand.Float64
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
 	}
 	return &Worker{
 		store: store, queue: queue, client: client, secrets: secrets, cfg: cfg,
