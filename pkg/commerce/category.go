@@ -92,7 +92,7 @@ const maxDescendants = 10_000
 // descendants returns a category and those below it. A cycle ends where it
 // closes.
 func descendants(categories Finder, root value.ID) ([]value.ID, error) {
-	parent := ListOf(KindCategory).Schema.Col("parentId")
+	parent := categoryKind.list.Schema.Col("parentId")
 	found := []value.ID{root}
 	seen := map[value.ID]bool{root: true}
 	for level := found; len(level) > 0 && len(found) < maxDescendants; {

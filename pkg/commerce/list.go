@@ -44,10 +44,10 @@ type Finder func(columnar.Query) (columnar.Result, error)
 // where is a query of a kind's list while its filters are put together.
 type where struct {
 	*lists.Query
-	schema      *columnar.Schema
-	descendants func(category value.ID) ([]value.ID, error) // the category and those below it
-	now         value.Time
-	filters     []columnar.Filter
+	schema     *columnar.Schema
+	categories Finder
+	now        value.Time
+	filters    []columnar.Filter
 }
 
 func (w *where) add(f columnar.Filter) { w.filters = append(w.filters, f) }
@@ -59,8 +59,7 @@ func (w *where) add(f columnar.Filter) { w.filters = append(w.filters, f) }
 // returned as it is.
 func IndexQuery(kind Kind, q *lists.Query, scope SiteScope, categories Finder, now value.Time) (columnar.Query, error) {
 	d := kind.known()
-	w := &where{Query: q, schema: d.list.Schema, now: now}
-	w.descendants = func(category value.ID) ([]value.ID, error) { return descendants(categories, category) }
+	w := &where{Query: q, schema: d.list.Schema, categories: categories, now: now}
 	w.add(scope.filter(d, q))
 	if d.where != nil {
 		if err := d.where(w); err != nil {

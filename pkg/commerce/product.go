@@ -57,7 +57,7 @@ func whereProduct(w *where) (err error) {
 	}
 	within := []value.ID{category}
 	if w.Bool(filterDescendants, false) {
-		if within, err = w.descendants(category); err != nil {
+		if within, err = descendants(w.categories, category); err != nil {
 			return err
 		}
 	}

@@ -135,7 +135,7 @@ func (t *DeliveryStore) unsentIn(ctx context.Context, pk string, org value.ID, a
 	var found []webhook.UnsentDelivery
 	for _, d := range due {
 		if d.OrganizationID == org {
-			found = append(found, webhook.UnsentDelivery{OrganizationID: org, DeliveryID: d.ID, Cursor: d.Mark})
+			found = append(found, webhook.UnsentDelivery{DeliveryID: d.ID, Cursor: d.Mark})
 		}
 	}
 	return found, err

@@ -94,9 +94,8 @@ type Due struct {
 
 // UnsentDelivery names a HELD or FAILED delivery of an endpoint.
 type UnsentDelivery struct {
-	OrganizationID value.ID
-	DeliveryID     value.ID
-	Cursor         string // to go on behind it
+	DeliveryID value.ID
+	Cursor     string // to go on behind it
 }
 
 // Payload is the body of an event's deliveries.

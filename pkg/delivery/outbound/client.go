@@ -82,10 +82,9 @@ var errNoStatus = errors.New("status below 100")
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	transport    *http.Transport
-	dialer       *dialer
-	allowPrivate bool
-	now          func() time.Time
+	transport *http.Transport
+	dialer    *dialer
+	now       func() time.Time
 }
 
 // New makes a client.
@@ -107,7 +106,7 @@ func New(cfg Config) *Client {
 			return socket.DialContext(ctx, "tcp", target.String())
 		},
 	}
-	return &Client{transport: newTransport(d), dialer: d, allowPrivate: cfg.AllowPrivateTargets, now: cfg.Clock}
+	return &Client{transport: newTransport(d), dialer: d, now: cfg.Clock}
 }
 
 func newTransport(d *dialer) *http.Transport {
@@ -172,7 +171,7 @@ func (c *Client) refuse(u *url.URL) error {
 	switch {
 	case u.Hostname() == "" || u.Opaque != "":
 		return &forbidden{"the URL is not valid"}
-	case u.Scheme != "https" && (u.Scheme != "http" || !c.allowPrivate):
+	case u.Scheme != "https" && (u.Scheme != "http" || !c.dialer.guard.allowPrivate):
 		return &forbidden{"the URL must start with https://"}
 	case u.User != nil:
 		return &forbidden{"the URL must not contain a user name or password"}

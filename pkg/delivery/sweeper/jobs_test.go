@@ -89,7 +89,7 @@ func (c *crowded) Application(context.Context, value.ID, value.ID) (*account.App
 	return &account.Application{}, nil
 }
 
-func (c *crowded) Unsent(_ context.Context, org, endpoint value.ID, _, _ value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
+func (c *crowded) Unsent(_ context.Context, _, endpoint value.ID, _, _ value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	page := make([]webhook.UnsentDelivery, limit)
@@ -99,7 +99,7 @@ func (c *crowded) Unsent(_ context.Context, org, endpoint value.ID, _, _ value.T
 		}
 	}
 	for i := range page {
-		page[i] = webhook.UnsentDelivery{OrganizationID: org, DeliveryID: value.NewID(), Cursor: cursor + "."}
+		page[i] = webhook.UnsentDelivery{DeliveryID: value.NewID(), Cursor: cursor + "."}
 	}
 	return page, nil
 }
