@@ -22,6 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
@@ -245,7 +246,7 @@ func TestALongListIsAnsweredFromFewOfItsParts(t *testing.T) {
 			w := newMemoryHarness()
 			w.list.By, w.list.PartRows, w.list.Get = by, 400, w.get
 			ids := w.fill(t, 1000)
-			cache := views.NewCache(w.storage, views.Config{Clock: w.clock, MaxBytes: 1200 << 10})
+			cache := views.NewCache(w.storage, views.Config{Clock: w.clock, MaxBytes: 1800 << 10})
 			ask := func(q columnar.Query, total int) []columnar.Hit {
 				t.Helper()
 				got, err := cache.Query(t.Context(), w.org, w.list, q, false)
@@ -298,12 +299,12 @@ func TestALongListIsAnsweredFromFewOfItsParts(t *testing.T) {
 func TestAPartitionThatIsTooLargeForAJobIsToldAndLeft(t *testing.T) {
 	for _, row := range []struct {
 		name     string
-		group    columnar.ColumnGroup
+		group    segment.Group
 		partRows int
 		left     func(*index.Partition) bool
 	}{
-		{"to count", columnar.Core, 0, func(p *index.Partition) bool { return !p.Sealed }},
-		{"to divide", columnar.Core + 1, 20, func(p *index.Partition) bool { return p.Rows() > 20 }},
+		{"to count", segment.Core, 0, func(p *index.Partition) bool { return !p.Sealed }},
+		{"to divide", segment.Text, 20, func(p *index.Partition) bool { return p.Rows() > 20 }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newMemoryHarness()

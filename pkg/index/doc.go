@@ -114,7 +114,7 @@
 // # Upgrades
 //
 // A release has a [Layout]: the number of the byte formats, and how many columns the
-// documents have. It is in the key of the live manifest, MANIFEST#5.12, and of the
+// documents have. It is in the key of the live manifest, MANIFEST#6.12, and of the
 // state of a rebuild. A release reads its own layout and, of the same format, those
 // with fewer columns; it writes its own only.
 //

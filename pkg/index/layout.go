@@ -10,7 +10,7 @@ import (
 
 // Format is the number of the byte formats of manifests, segments and rebuilds
 // together. A release reads this one only.
-const Format = 5
+const Format = 6
 
 // Layout is the form of a manifest and its segments: the number of the byte formats,
 // and how many columns the documents have. It is in the manifest's key, so that those

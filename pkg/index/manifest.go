@@ -46,8 +46,8 @@ type Partition struct {
 // the other, cut into chunks.
 type Segment struct {
 	Rows, Tombstones int
-	Groups           [columnar.NumColumnGroups]int // bytes
-	Unpacked         [columnar.NumColumnGroups]int // bytes before compression
+	Groups           [segment.NumGroups]int // bytes
+	Unpacked         [segment.NumGroups]int // bytes before compression
 	Chunks           []Chunk
 
 	// Encoded is the segment itself while it is not stored yet.
@@ -67,13 +67,20 @@ type FreeChunk struct {
 	Since value.Time
 }
 
-// Bytes is the size of a segment.
-func (s *Segment) Bytes() int {
-	n := 0
-	for _, size := range s.Groups {
-		n += size
+// Bytes is the size of a segment, or of its core.
+func (s *Segment) Bytes(text bool) int { return size(s.Groups, text) }
+
+// Memory bounds what a segment, or its core, takes in a view, in bytes. It is known before
+// anything of the segment is read. TestMemoryIsBounded holds it against views.
+func (s *Segment) Memory(schema *columnar.Schema, text bool) int64 {
+	return schema.Memory(s.Rows, size(s.Unpacked, text))
+}
+
+func size(groups [segment.NumGroups]int, text bool) int {
+	if text {
+		return groups[segment.Core] + groups[segment.Text]
 	}
-	return n
+	return groups[segment.Core]
 }
 
 // Rows is the number of rows in all segments.
@@ -85,11 +92,20 @@ func (p *Partition) Rows() int {
 	return n
 }
 
-// Bytes is the size of all segments.
-func (p *Partition) Bytes() int {
+// Bytes is the size of all segments, or of their cores.
+func (p *Partition) Bytes(text bool) int {
 	n := 0
 	for _, s := range p.Segments {
-		n += s.Bytes()
+		n += s.Bytes(text)
+	}
+	return n
+}
+
+// Memory bounds what all segments, or their cores, take in a view, in bytes.
+func (p *Partition) Memory(schema *columnar.Schema, text bool) int64 {
+	n := int64(0)
+	for _, s := range p.Segments {
+		n += s.Memory(schema, text)
 	}
 	return n
 }
@@ -235,8 +251,8 @@ func (m *Manifest) check(list *List) error {
 			for _, c := range s.Chunks {
 				size += c.Size
 			}
-			if size != s.Bytes() {
-				return fmt.Errorf("%d bytes of chunks, the segment has %d: %w", size, s.Bytes(), errManifest)
+			if size != s.Bytes(true) {
+				return fmt.Errorf("%d bytes of chunks, the segment has %d: %w", size, s.Bytes(true), errManifest)
 			}
 		}
 	}

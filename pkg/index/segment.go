@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
 )
-
-// Core is the column group that every query reads.
-const Core = columnar.ColumnGroupSet(1) << columnar.Core
 
 var (
 	// ErrGap says that the tail lacks an entry.
@@ -53,38 +49,33 @@ func (x Index) Tail(ctx context.Context, after uint64, consistent bool, each fun
 	})
 }
 
-// Open reads and decodes segments with the groups and the core.
-func (x Index) Open(ctx context.Context, segments []*Segment, groups columnar.ColumnGroupSet) ([]*segment.Segment, error) {
-	data, err := x.Read(ctx, segments, groups)
+// Open reads and decodes segments, with or without their text. It fails with
+// [ErrReplaced] when a chunk has not, or no longer, the content that a segment names.
+func (x Index) Open(ctx context.Context, segments []*Segment, text bool) ([]*segment.Segment, error) {
+	bodies, err := x.chunks(ctx, segments, text)
 	if err != nil {
 		return nil, err
 	}
-	opened := make([]*segment.Segment, len(data))
-	for i, data := range data {
-		s, err := segment.Decode(x.List.Schema, data[columnar.Core])
-		for g := columnar.Core + 1; err == nil && int(g) < columnar.NumColumnGroups; g++ {
-			if data[g] != nil {
-				err = s.Decode(g, data[g])
-			}
-		}
-		if err != nil {
+	opened := make([]*segment.Segment, len(segments))
+	for i, s := range segments {
+		groups := s.groups(bodies, text)
+		if opened[i], err = segment.Decode(x.List.Schema, groups[segment.Core], groups[segment.Text]); err != nil {
 			return nil, fmt.Errorf("segment %d of %d: %w", i+1, len(opened), err)
 		}
-		opened[i] = s
 	}
 	return opened, nil
 }
 
-// Read returns the groups of segments, by segment; groups that were not asked
-// for are empty. It fails with [ErrReplaced] when a chunk has not, or no
-// longer, the content that a segment names.
-func (x Index) Read(ctx context.Context, segments []*Segment, groups columnar.ColumnGroupSet) ([][columnar.NumColumnGroups][]byte, error) {
+// chunks reads the chunks of segments, or of their cores, by number.
+func (x Index) chunks(ctx context.Context, segments []*Segment, text bool) (map[uint64][]byte, error) {
 	wanted := map[uint64]Chunk{}
 	for _, s := range segments {
-		for g := range all(groups) {
-			for p := range s.pieces(g) { // none of a segment that is not stored yet
-				wanted[p.Number] = p.Chunk
+		left := s.Bytes(text)
+		for _, c := range s.Chunks { // none of a segment that is not stored yet
+			if left > 0 {
+				wanted[c.Number] = c
 			}
+			left -= c.Size
 		}
 	}
 	missing, bodies := slices.Collect(maps.Keys(wanted)), make(map[uint64][]byte, len(wanted))
@@ -104,62 +95,24 @@ func (x Index) Read(ctx context.Context, segments []*Segment, groups columnar.Co
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%d of %d chunks: %w", len(missing), len(wanted), ErrReplaced)
 	}
-	out := make([][columnar.NumColumnGroups][]byte, len(segments))
-	for i, s := range segments {
-		if s.Encoded != nil {
-			out[i] = s.Encoded.Groups
-			continue
-		}
-		for g := range all(groups) {
-			out[i][g] = s.assemble(g, bodies)
-		}
-	}
-	return out, nil
+	return bodies, nil
 }
 
-func all(groups columnar.ColumnGroupSet) iter.Seq[columnar.ColumnGroup] {
-	return func(yield func(columnar.ColumnGroup) bool) {
-		for g := range columnar.ColumnGroup(columnar.NumColumnGroups) {
-			if groups.Has(g) && !yield(g) {
-				return
-			}
-		}
-	}
-}
-
-// piece is the part of a chunk, from one offset to another, that belongs to a
-// column group.
-type piece struct {
-	Chunk
-	from, to int
-}
-
-// pieces iterates over the pieces of a column group, in order.
-func (s *Segment) pieces(g columnar.ColumnGroup) iter.Seq[piece] {
-	return func(yield func(piece) bool) {
-		start := 0
-		for _, size := range s.Groups[:g] {
-			start += size
-		}
-		end, offset := start+s.Groups[g], 0
+// groups cuts the groups of a segment out of its chunks; text is nil where there is none,
+// or where it is not wanted.
+func (s *Segment) groups(bodies map[uint64][]byte, text bool) (groups [segment.NumGroups][]byte) {
+	if s.Encoded != nil {
+		groups = s.Encoded.Groups
+	} else {
+		data := make([]byte, 0, s.Bytes(true))
 		for _, c := range s.Chunks {
-			p := piece{c, max(start-offset, 0), min(end-offset, c.Size)}
-			if offset += c.Size; p.from < p.to && !yield(p) {
-				return
-			}
+			data = append(data, bodies[c.Number]...)
 		}
+		core := s.Groups[segment.Core]
+		groups[segment.Core], groups[segment.Text] = data[:core], data[core:]
 	}
-}
-
-// assemble puts a column group together, without a copy where one chunk holds
-// it.
-func (s *Segment) assemble(g columnar.ColumnGroup, bodies map[uint64][]byte) (data []byte) {
-	for p := range s.pieces(g) {
-		bytes := bodies[p.Number][p.from:p.to]
-		if len(bytes) == s.Groups[g] {
-			return bytes
-		}
-		data = append(data, bytes...)
+	if !text || s.Groups[segment.Text] == 0 {
+		groups[segment.Text] = nil
 	}
-	return data
+	return groups
 }

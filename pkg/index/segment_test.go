@@ -1,44 +1,65 @@
 package index
 
 import (
+	"bytes"
+	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
-func TestGroupsAreFoundInTheirChunks(t *testing.T) {
-	data := make([]byte, 100)
-	for i := range data {
-		data[i] = byte(i)
+// chunksOf is a storage that holds chunks, each byte of which is its number, and notes
+// which are read.
+type chunksOf struct {
+	Reader
+	read []uint64
+}
+
+func (c *chunksOf) Chunks(_ context.Context, _ value.ID, _ string, numbers []uint64, _ bool, each func(StoredChunk) error) error {
+	for _, n := range slices.Sorted(slices.Values(numbers)) {
+		c.read = append(c.read, n)
+		if err := each(StoredChunk{Number: n, ContentID: n, Body: bytes.Repeat([]byte{byte(n)}, 40)}); err != nil {
+			return err
+		}
 	}
-	s := &Segment{Groups: [columnar.NumColumnGroups]int{30, 50, 20}, Chunks: []Chunk{{Number: 1, Size: 40}, {Number: 2, Size: 40}, {Number: 3, Size: 20}}}
-	for groups, want := range map[columnar.ColumnGroupSet][]uint64{1: {1}, 2: {1, 2}, 4: {3}, 5: {1, 3}, 7: {1, 2, 3}} {
-		t.Run(fmt.Sprint(groups), func(t *testing.T) {
-			bodies := map[uint64][]byte{}
-			needed := map[uint64]bool{}
-			for g := range all(groups) {
-				for p := range s.pieces(g) {
-					needed[p.Number] = true
-					at := 40 * (p.Number - 1)
-					bodies[p.Number] = data[at : at+uint64(p.Size)]
-				}
+	return nil
+}
+
+func TestOnlyTheChunksOfWantedGroupsAreRead(t *testing.T) {
+	for _, row := range []struct {
+		core int
+		text bool
+		want []uint64
+	}{
+		{30, false, []uint64{1}},
+		{40, false, []uint64{1}},
+		{41, false, []uint64{1, 2}},
+		{120, false, []uint64{1, 2, 3}},
+		{30, true, []uint64{1, 2, 3}},
+	} {
+		t.Run(fmt.Sprint(row.core, row.text), func(t *testing.T) {
+			s := &Segment{Groups: [segment.NumGroups]int{row.core, 120 - row.core}}
+			for n := range uint64(3) {
+				s.Chunks = append(s.Chunks, Chunk{Number: n + 1, ContentID: n + 1, Size: 40})
 			}
-			if got := slices.Sorted(maps.Keys(needed)); !slices.Equal(got, want) {
-				t.Errorf("groups %b: chunks %v, want %v", groups, got, want)
+			storage := &chunksOf{}
+			bodies, err := Index{Key: Key{List: &List{}}, Reader: storage}.chunks(t.Context(), []*Segment{s}, row.text)
+			if err != nil || !slices.Equal(storage.read, row.want) {
+				t.Errorf("reads %v, %v; want %v", storage.read, err, row.want)
 			}
-			start := 0
-			for g, size := range s.Groups {
-				if groups.Has(columnar.ColumnGroup(g)) {
-					if got := s.assemble(columnar.ColumnGroup(g), bodies); !slices.Equal(got, data[start:start+size]) {
-						t.Errorf("groups %b: group %d is %v", groups, g, got)
-					}
+			groups := s.groups(bodies, row.text)
+			if len(groups[0]) != row.core || row.text && len(groups[1]) != 120-row.core || !row.text && groups[1] != nil {
+				t.Errorf("groups of %d and %d bytes", len(groups[0]), len(groups[1]))
+			}
+			for i, got := range slices.Concat(groups[0], groups[1]) {
+				if int(got) != 1+i/40 {
+					t.Errorf("byte %d is of chunk %d", i, got)
 				}
-				start += size
 			}
 		})
 	}

@@ -30,11 +30,11 @@ func sealedMonths(b *testing.B, p *meteredHarness, m storage, count int) {
 	const chunkBytes = 380 << 10
 	store := func(number int32, documents []columnar.Document, first bool) {
 		e := segment.Encode(list.Schema, documents)
-		decoded, err := segment.Decode(list.Schema, e.Groups[columnar.Core])
+		decoded, err := segment.Decode(list.Schema, e.Groups[segment.Core], nil)
 		if err != nil {
 			b.Fatal(err)
 		}
-		view := columnar.NewView(list.Schema)
+		view := columnar.NewCoreView(list.Schema)
 		segment.Load(view, decoded)
 		s := &index.Segment{Rows: e.Rows, Unpacked: e.Unpacked}
 		for g, data := range e.Groups {

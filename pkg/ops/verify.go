@@ -149,12 +149,12 @@ func documents(ctx context.Context, x index.Index) (found map[documentKey]column
 	x = x.As(m.Layout)
 	found = map[documentKey]columnar.Document{}
 	for _, p := range m.Partitions {
-		segments, err := x.Open(ctx, p.Segments, x.List.Schema.ColumnGroups())
+		segments, err := x.Open(ctx, p.Segments, true)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, segment := range segments {
-			for d := range segment.Documents() {
+			for _, d := range segment.Documents() {
 				keepNewest(found, d)
 			}
 		}

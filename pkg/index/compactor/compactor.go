@@ -312,11 +312,11 @@ func (j *job) count(ctx context.Context, m *index.Manifest) error {
 	divided := j.List.By != index.Whole || len(m.Partitions) > 1
 	for _, p := range m.Partitions {
 		uncounted := divided && !p.Sealed
-		if p.Memory(j.List.Schema, index.Core) > maxJobMemory {
+		if p.Memory(j.List.Schema, false) > maxJobMemory {
 			j.logTooLarge(ctx, p)
 			continue
 		}
-		if !grown(p) && (!uncounted || j.recent[p]) || !j.hasRoom(p.Bytes()) {
+		if !grown(p) && (!uncounted || j.recent[p]) || !j.hasRoom(p.Bytes(false)) {
 			j.waiting = j.waiting || uncounted
 			continue
 		}
@@ -343,16 +343,23 @@ func mostlyDead(p *index.Partition) bool { return 2*(p.Counted-p.Live) > p.Rows(
 
 // summarize counts a partition from its segments.
 func (j *job) summarize(ctx context.Context, p *index.Partition) error {
-	opened, err := j.Open(ctx, p.Segments, index.Core)
+	view, err := coreView(ctx, j.Index, p)
 	if err != nil {
 		return fmt.Errorf("count partition %d: %w", p.Number, err)
 	}
-	for _, s := range p.Segments {
-		j.read += s.Groups[columnar.Core]
-	}
-	view := columnar.NewView(j.List.Schema)
-	segment.Load(view, opened...)
+	j.read += p.Bytes(false)
 	p.Summary = view.Summary()
 	p.Counted, p.Live = p.Rows(), p.Summary.Count
 	return nil
+}
+
+// coreView loads a partition without its text.
+func coreView(ctx context.Context, x index.Index, p *index.Partition) (*columnar.View, error) {
+	opened, err := x.Open(ctx, p.Segments, false)
+	if err != nil {
+		return nil, err
+	}
+	view := columnar.NewCoreView(x.List.Schema)
+	segment.Load(view, opened...)
+	return view, nil
 }

@@ -28,7 +28,7 @@ const (
 
 func tier(s *index.Segment) int {
 	tier := 0
-	for limit := firstTierSize; s.Bytes() >= limit; limit *= mergeFactor {
+	for limit := firstTierSize; s.Bytes(true) >= limit; limit *= mergeFactor {
 		tier++
 	}
 	return tier
@@ -58,11 +58,11 @@ func toMerge(schema *columnar.Schema, p *index.Partition) []*index.Segment {
 // fitting returns as many of the segments as one job may merge, the smallest
 // first: maxJobBytes as they are stored, maxJobMemory in memory.
 func fitting(schema *columnar.Schema, segments []*index.Segment) []*index.Segment {
-	sorted := slices.SortedStableFunc(slices.Values(segments), func(a, b *index.Segment) int { return cmp.Compare(a.Bytes(), b.Bytes()) })
+	sorted := slices.SortedStableFunc(slices.Values(segments), func(a, b *index.Segment) int { return cmp.Compare(a.Bytes(true), b.Bytes(true)) })
 	size, memory := 0, int64(0)
 	for n, s := range sorted {
-		size += s.Bytes()
-		memory += s.Memory(schema, schema.ColumnGroups())
+		size += s.Bytes(true)
+		memory += s.Memory(schema, true)
 		if size > maxJobBytes || memory > maxJobMemory {
 			return sorted[:n]
 		}
@@ -76,7 +76,7 @@ func (j *job) merge(ctx context.Context, m *index.Manifest) error {
 		for sources := toMerge(j.List.Schema, p); len(sources) > 0; sources = toMerge(j.List.Schema, p) {
 			size := 0
 			for _, s := range sources {
-				size += s.Bytes()
+				size += s.Bytes(true)
 			}
 			if !j.hasRoom(size) {
 				j.more = true
@@ -100,7 +100,7 @@ func (j *job) merge(ctx context.Context, m *index.Manifest) error {
 // partition leaves out tombstones past their use; the rest counts as
 // live until it is counted again.
 func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Partition, sources []*index.Segment) error {
-	opened, err := j.Open(ctx, sources, j.List.Schema.ColumnGroups())
+	opened, err := j.Open(ctx, sources, true)
 	if err != nil {
 		return err
 	}
@@ -133,11 +133,11 @@ func (j *job) divide(ctx context.Context, m *index.Manifest) error {
 			j.logTooLarge(ctx, p)
 			continue
 		}
-		if !j.hasRoom(p.Bytes()) {
+		if !j.hasRoom(p.Bytes(true)) {
 			j.more = true
 			continue
 		}
-		j.read += p.Bytes()
+		j.read += p.Bytes(true)
 		if err := j.dividePartition(ctx, m, p, rows); err != nil {
 			return fmt.Errorf("divide partition %d: %w", p.Number, err)
 		}
@@ -157,7 +157,7 @@ func worthDividing(p *index.Partition, rows int) bool {
 // dividePartition replaces a partition by its parts, each of one segment. It may
 // turn out that the dead rows were many, so that there is one part.
 func (j *job) dividePartition(ctx context.Context, m *index.Manifest, p *index.Partition, rows int) error {
-	opened, err := j.Open(ctx, p.Segments, j.List.Schema.ColumnGroups())
+	opened, err := j.Open(ctx, p.Segments, true)
 	if err != nil {
 		return err
 	}

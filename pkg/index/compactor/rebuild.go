@@ -8,7 +8,6 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 const (
@@ -191,7 +190,6 @@ func (j *job) setVisibleAsLive(ctx context.Context, pages map[int32][]columnar.D
 		return err
 	}
 	x := j.As(m.Layout)
-	schema := x.List.Schema
 	at, changes := max(m.CoveredAt, coveredAt), map[int32][]columnar.Document{}
 	err = x.Tail(ctx, m.Covered, true, func(_ uint64, e index.TailEntry) error {
 		for _, c := range e.Changes {
@@ -207,15 +205,13 @@ func (j *job) setVisibleAsLive(ctx context.Context, pages map[int32][]columnar.D
 	}
 	for number, page := range pages {
 		for p, documents := range m.Divided(number, page) {
-			if p.Memory(schema, index.Core) > maxJobMemory {
+			if p.Memory(x.List.Schema, false) > maxJobMemory {
 				return errLargePartition
 			}
-			opened, err := x.Open(ctx, p.Segments, index.Core)
+			view, err := coreView(ctx, x, p)
 			if err != nil {
 				return err
 			}
-			view := columnar.NewView(schema)
-			segment.Load(view, opened...)
 			view.Apply(changes[number])
 			j.setVisible(documents, liveIndex{view, at})
 		}

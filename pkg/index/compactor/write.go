@@ -44,7 +44,7 @@ func segmentOf(e segment.Encoded) *index.Segment {
 }
 
 // chunkSizes returns the sizes of the chunks that column groups are cut into.
-func chunkSizes(groups [columnar.NumColumnGroups]int) []int {
+func chunkSizes(groups [segment.NumGroups]int) []int {
 	var sizes []int
 	current := 0
 	for _, left := range groups {

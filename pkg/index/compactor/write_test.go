@@ -8,22 +8,22 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 func TestGroupsAreCutWhereTheyAreLarge(t *testing.T) {
 	for i, row := range []struct {
-		groups [columnar.NumColumnGroups]int
+		groups [segment.NumGroups]int
 		want   []int
 	}{
-		{[columnar.NumColumnGroups]int{100, 200, 300}, []int{600}},
-		{[columnar.NumColumnGroups]int{minOwnChunk, 200, 300}, []int{minOwnChunk, 500}},
-		{[columnar.NumColumnGroups]int{minOwnChunk - 1, 1, 300}, []int{minOwnChunk, 300}},
-		{[columnar.NumColumnGroups]int{minOwnChunk, minOwnChunk, 0}, []int{minOwnChunk, minOwnChunk}},
-		{[columnar.NumColumnGroups]int{maxChunkBytes, 0, 0}, []int{maxChunkBytes}},
-		{[columnar.NumColumnGroups]int{maxChunkBytes + 1, 0, 0}, []int{maxChunkBytes, 1}},
-		{[columnar.NumColumnGroups]int{1, maxChunkBytes, 0}, []int{maxChunkBytes, 1}},
-		{[columnar.NumColumnGroups]int{2*maxChunkBytes + minOwnChunk, 7, 0}, []int{maxChunkBytes, maxChunkBytes, minOwnChunk, 7}},
+		{[segment.NumGroups]int{100, 200}, []int{300}},
+		{[segment.NumGroups]int{minOwnChunk, 200}, []int{minOwnChunk, 200}},
+		{[segment.NumGroups]int{minOwnChunk - 1, 301}, []int{minOwnChunk + 300}},
+		{[segment.NumGroups]int{minOwnChunk, minOwnChunk}, []int{minOwnChunk, minOwnChunk}},
+		{[segment.NumGroups]int{maxChunkBytes, 0}, []int{maxChunkBytes}},
+		{[segment.NumGroups]int{maxChunkBytes + 1, 0}, []int{maxChunkBytes, 1}},
+		{[segment.NumGroups]int{1, maxChunkBytes}, []int{maxChunkBytes, 1}},
+		{[segment.NumGroups]int{2*maxChunkBytes + minOwnChunk, 7}, []int{maxChunkBytes, maxChunkBytes, minOwnChunk, 7}},
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			if got := chunkSizes(row.groups); !slices.Equal(got, row.want) {

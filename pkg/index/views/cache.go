@@ -11,15 +11,15 @@
 //
 // # Memory
 //
-// What views take, and what loads and queries under way may add, never passes
-// Config.MaxBytes. The manifest says how large segments are; so room is made, by
-// dropping the least recently used views, before anything is read. A query that needs
-// more than MaxBytes even in a view of its own is refused then. The manifest has the
-// counts and the bounds of the times and ids of each partition: so pages in the order
-// of a time, walks by id and totals over whole partitions need few of them, however
-// long the list is. A query for some ids is answered from the table where the list is
-// too large. pkg/ops/OPERATING.md, Size, has the figures, and
-// TestMemoryStaysWithinItsBudget asks anything.
+// What views take, and what loads under way may add, never passes Config.MaxBytes. The
+// manifest says how large segments are; so room is made, by dropping the least recently
+// used views, before anything is read. A query that needs more than MaxBytes even in a
+// view of its own is refused then. The manifest has the counts and the bounds of the
+// times and ids of each partition: so pages in the order of a time, walks by id and
+// totals over whole partitions need few of them, however long the list is. A query for
+// some ids is answered from the table where the list is too large. A view has no text
+// until a query needs some; then a view with text begins. pkg/ops/OPERATING.md, Size, has
+// the figures, and TestMemoryStaysWithinItsBudget asks anything.
 //
 // # Time
 //
@@ -34,9 +34,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/deadline"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
@@ -55,6 +57,28 @@ const (
 	// maxRestarts bounds how often a query starts again because what it needs
 	// was replaced meanwhile.
 	maxRestarts = 10
+	// waitBudget is how long a request waits for the load of another one.
+	waitBudget = 3 * time.Second
+	// answerReserve is what a load leaves of the request's time, for the answer:
+	// API Gateway waits for 29 s of the function's 30.
+	answerReserve = 4 * time.Second
+	// loadLimit ends a load of a request that has no deadline.
+	loadLimit = 5 * time.Minute
+)
+
+var (
+	errLoading = errors.New("the index is still being loaded")
+	// errTooLarge says that what a query needs does not fit into memory.
+	errTooLarge = errors.New("more than memory holds")
+	// errMemoryBusy says that other requests have the memory that a load needs.
+	errMemoryBusy = errors.New("memory is busy")
+	// errLongTail says that the tail itself does not fit: jobs are behind.
+	errLongTail = errors.New("the tail is too long")
+	// errColumns says that the index lacks a column, which the query uses.
+	errColumns = errors.New("a new column is not in the index yet")
+	// errOutdated says that a view cannot continue with what it has, so that a new
+	// view has to begin.
+	errOutdated = errors.New("the view is outdated")
 )
 
 // Storage keeps the indexes.
@@ -79,16 +103,20 @@ type Cache struct {
 	cfg     Config
 
 	mu      sync.Mutex
-	views   map[index.Key]*cachedView
-	damaged map[index.Key]damage
-	// rebuildRequestedAt is when lists were last asked to be built.
-	rebuildRequestedAt map[index.Key]time.Time
+	views   map[viewKey]*cachedView
+	rebuilt map[index.Key]request
 }
 
-// damage is why an index cannot be read, and since when that is known.
-type damage struct {
-	err   error
-	since time.Time
+// viewKey names a view: of a list, with its text or without.
+type viewKey struct {
+	index.Key
+	text bool
+}
+
+// request is the last request to build a list, and why it was made.
+type request struct {
+	cause error
+	at    time.Time
 }
 
 // NewCache returns an empty cache.
@@ -102,10 +130,7 @@ func NewCache(storage Storage, cfg Config) *Cache {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Cache{
-		storage: storage, cfg: cfg,
-		views: map[index.Key]*cachedView{}, damaged: map[index.Key]damage{}, rebuildRequestedAt: map[index.Key]time.Time{},
-	}
+	return &Cache{storage: storage, cfg: cfg, views: map[viewKey]*cachedView{}, rebuilt: map[index.Key]request{}}
 }
 
 // Query answers a query of the organization's list, as the list was at most
@@ -119,37 +144,29 @@ func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q col
 	if err := c.knownDamage(key); err != nil {
 		return lists.Answer{}, fault.Busy(err)
 	}
-	isNew := false // whether the view is new and so has only the query's needs
+	text := list.Schema.NeedsText(&q)
 	for range maxRestarts {
-		v := c.view(key)
+		v := c.view(key, text)
 		answer, err := c.answer(ctx, v, q, now)
 		switch {
 		case err == nil:
 			return answer, nil
-		case errors.Is(err, errNoRoomInView) && !isNew:
-			c.forget(key, v)
-			isNew = true
-		case errors.Is(err, errTooLarge), errors.Is(err, errNoRoomInView) && c.isAlone(v):
+		case errors.Is(err, errOutdated), errors.Is(err, errTooLarge) && v.key.text && !text:
+			c.forget(v)
+		case errors.Is(err, errTooLarge):
 			return c.tooLarge(ctx, v, q)
-		case errors.Is(err, errNoRoomInView):
-			return lists.Answer{}, fault.Busy(errMemoryBusy)
+		case errors.Is(err, errColumns), errors.Is(err, index.ErrNotBuilt), index.Damaged(err):
+			c.forget(v)
+			if err := c.rebuild(ctx, key, err); err != nil {
+				return lists.Answer{}, err
+			}
+		case errors.Is(err, columnar.ErrNewer):
+			c.forget(v)
+			c.cfg.Logger.WarnContext(ctx, "an index is newer", "organizationId", org, "list", list.Name, "error", err)
+			return lists.Answer{}, fault.Busy(err)
 		case errors.Is(err, errLongTail):
 			c.logTooLarge(ctx, key, q, err)
 			return lists.Answer{}, err
-		case errors.Is(err, errOutdated):
-			c.forget(key, v)
-		case errors.Is(err, errColumns):
-			if err := c.addColumns(ctx, key); err != nil {
-				return lists.Answer{}, err
-			}
-			c.forget(key, v)
-		case errors.Is(err, index.ErrNotBuilt), index.Damaged(err):
-			c.forget(key, v)
-			return lists.Answer{}, c.rebuild(ctx, key, err)
-		case errors.Is(err, columnar.ErrNewer):
-			c.forget(key, v)
-			c.cfg.Logger.WarnContext(ctx, "an index is newer", "organizationId", org, "list", list.Name, "error", err)
-			return lists.Answer{}, fault.Busy(err)
 		default:
 			return lists.Answer{}, err
 		}
@@ -157,96 +174,105 @@ func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q col
 	return lists.Answer{}, fault.Busy(fmt.Errorf("the index of %s changed %d times while it was read", list.Name, maxRestarts))
 }
 
-// answer asks a view, once it is fresh and has what the query needs.
+// answer asks a view, once it is fresh and has what the query needs: what it lacks is
+// loaded within this request.
 func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query, now bool) (lists.Answer, error) {
-	budget := time.NewTimer(waitBudget)
-	defer budget.Stop()
-	read := uint64(0)
+	asked, read := c.cfg.Clock(), uint64(0)
 	if now {
 		read = v.nextRead()
 	}
-	for asked := c.cfg.Clock(); ; {
-		if v.fresh(asked) && v.has(read) {
-			if !v.hasColumns(&q) {
-				return lists.Answer{}, errColumns
-			}
-			if answer, ok, err := c.ask(v, q); ok || err != nil {
-				return answer, err
-			}
+	if answer, ok, err := v.answer(&q, asked, read); ok || err != nil {
+		return answer, err
+	}
+	if ctx.Err() != nil { // a request that was called off starts no load
+		return lists.Answer{}, fault.Busy(ctx.Err())
+	}
+	if err := v.beginLoad(ctx); err != nil {
+		return lists.Answer{}, err
+	}
+	defer v.endLoad()
+	limited, cancel := loadTime(ctx)
+	defer cancel()
+	for {
+		if answer, ok, err := v.answer(&q, asked, read); ok || err != nil {
+			return answer, err
 		}
-		if ctx.Err() != nil { // a request that was called off starts no load
-			return lists.Answer{}, fault.Busy(ctx.Err())
-		}
-		if err := c.prepare(ctx, v, q, read, budget.C); err != nil {
+		if err := c.load(limited, v, q, read); err != nil {
 			return lists.Answer{}, err
 		}
 	}
 }
 
-// ask asks a view; false when something is missing for the query.
-func (c *Cache) ask(v *cachedView, q columnar.Query) (lists.Answer, bool, error) {
-	if work := v.view.WorkMemory(&q); work > 0 {
-		if err := c.roomFor(v, work); err != nil {
-			return lists.Answer{}, false, err
-		}
-		if !c.reserve(v, &v.use.queryBytes, work) {
-			return lists.Answer{}, false, fault.Busy(errMemoryBusy)
-		}
-		defer c.measure(v, &v.use.queryBytes, work)
+// loadTime is the time that a request has for loading.
+func loadTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	limited, cancel := deadline.Before(ctx, answerReserve)
+	limited, stop := context.WithTimeout(limited, loadLimit)
+	return limited, func() { stop(); cancel() }
+}
+
+// load brings a view up to date and loads what a query misses, as far as it can be told
+// now, once there is room for it.
+func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read uint64) error {
+	defer c.measure(v)
+	if err := v.refresh(ctx, read, func(bytes int64) error { return c.reserve(v, bytes) }); err != nil {
+		return err
 	}
-	answer, ok := v.query(q)
-	return answer, ok, nil
+	if !v.hasColumns(&q) {
+		return errColumns
+	}
+	missing, _, _ := v.missingFor(&q)
+	if len(missing) == 0 {
+		return nil
+	}
+	if !v.current {
+		if err := v.readManifest(ctx); err != nil {
+			return err
+		}
+		missing, _, _ = v.missingFor(&q)
+	}
+	if err := c.reserve(v, v.memory(missing)); err != nil {
+		return err
+	}
+	err := v.load(ctx, missing)
+	if failed := v.version; errors.Is(err, index.ErrReplaced) {
+		if err := v.readManifest(ctx); err != nil || v.version != failed { // a later one names other chunks
+			return err
+		}
+	}
+	return err
 }
 
 // knownDamage returns the damage that was found in an index a short time ago.
 func (c *Cache) knownDamage(key index.Key) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d, ok := c.damaged[key]
-	if ok && c.cfg.Clock().Sub(d.since) < rebuildWait {
-		return d.err
+	if last := c.rebuilt[key]; !errors.Is(last.cause, errColumns) && c.cfg.Clock().Sub(last.at) < rebuildWait {
+		return last.cause
 	}
-	delete(c.damaged, key)
 	return nil
 }
 
-// rebuild requests the rebuild of a damaged index. Until that may be done, the
-// index is not read again.
+// rebuild asks for a list to be built that is damaged, or lacks columns or the layout of
+// this release, at most once each rebuildWait. Until then a damaged index is not read
+// again. It returns nil when the list was built meanwhile.
 func (c *Cache) rebuild(ctx context.Context, key index.Key, cause error) error {
-	c.cfg.Logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", key.Org, "list", key.List.Name, "error", cause)
-	c.mu.Lock()
-	c.damaged[key] = damage{cause, c.cfg.Clock()}
-	c.mu.Unlock()
-	if err := c.requestRebuild(ctx, key); err != nil {
-		return err
+	if !index.Damaged(cause) {
+		if own, err := c.storage.Manifest(ctx, key.Org, key.List.Name, key.Layout().Live()); err != nil || own != nil {
+			return err
+		}
 	}
-	return fault.Busy(cause)
-}
-
-// addColumns asks for the index that has all columns; until it exists, queries that
-// use a new column are told to come again. It returns nil once it exists.
-func (c *Cache) addColumns(ctx context.Context, key index.Key) error {
-	own, err := c.storage.Manifest(ctx, key.Org, key.List.Name, key.Layout().Live())
-	if err != nil || own != nil {
-		return err
-	}
-	if err := c.requestRebuild(ctx, key); err != nil {
-		return err
-	}
-	return fault.Busy(errColumns)
-}
-
-// requestRebuild asks for the list to be built, at most once each rebuildWait.
-func (c *Cache) requestRebuild(ctx context.Context, key index.Key) error {
 	c.mu.Lock()
 	now := c.cfg.Clock()
-	recent := now.Sub(c.rebuildRequestedAt[key]) < rebuildWait
+	recent := now.Sub(c.rebuilt[key].at) < rebuildWait
 	if !recent {
-		c.rebuildRequestedAt[key] = now
+		c.rebuilt[key] = request{cause, now}
 	}
 	c.mu.Unlock()
 	if recent {
-		return nil
+		return fault.Busy(cause)
+	}
+	if !errors.Is(cause, errColumns) {
+		c.cfg.Logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", key.Org, "list", key.List.Name, "error", cause)
 	}
 	if err := key.RequestRebuild(ctx, c.storage, value.TimeOf(now)); err != nil {
 		return err
@@ -254,37 +280,43 @@ func (c *Cache) requestRebuild(ctx context.Context, key index.Key) error {
 	if c.cfg.Start != nil {
 		key.StartJob(ctx, c.cfg.Start, c.cfg.Logger)
 	}
-	return nil
+	return fault.Busy(cause)
 }
 
-// view returns the view of a list, a new one when there is none or it was idle
-// for too long.
-func (c *Cache) view(key index.Key) *cachedView {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.cfg.Clock()
-	v := c.views[key]
-	if v == nil || now.Sub(v.used) > maxIdle {
-		v = newView(index.Index{Key: key, Reader: c.storage}, c.cfg.Clock)
-		c.views[key] = v
+// tooLarge answers a query that memory is too small for from the table, if it is for
+// some ids, or else refuses it. The view has followed the tail: the table has all that
+// the view has, and later changes come with later times.
+func (c *Cache) tooLarge(ctx context.Context, v *cachedView, q columnar.Query) (lists.Answer, error) {
+	key := v.key
+	ids, ok := q.Filter.ByID()
+	if !ok || key.List.Get == nil {
+		c.logTooLarge(ctx, key.Key, q, errTooLarge)
+		return lists.Answer{}, fault.New(fault.Invalid, "list_too_large",
+			"the list is too large for this filter, search or order; %s", wayOut(key.List))
 	}
-	v.used = now
-	v.requests++
-	return v
-}
-
-// isAlone reports whether one request only has asked a view, so that it has no more than
-// that request needs.
-func (c *Cache) isAlone(v *cachedView) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return v.requests == 1
-}
-
-func (c *Cache) forget(key index.Key, v *cachedView) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.views[key] == v {
-		delete(c.views, key)
+	v.mu.RLock()
+	syncFrom := v.syncFrom()
+	v.mu.RUnlock()
+	documents, err := key.List.Get(ctx, key.Org, ids)
+	if err != nil {
+		return lists.Answer{}, err
 	}
+	found := columnar.NewView(key.List.Schema)
+	found.Apply(documents)
+	return lists.Answer{Result: found.Query(q), SyncFrom: syncFrom}, nil
+}
+
+// wayOut says what may be asked instead.
+func wayOut(list *index.List) string {
+	if list.By == index.Whole {
+		return "give ids, or walk by id with afterId and without a filter"
+	}
+	time := strings.TrimSuffix(list.Schema.Column(list.On).Name, "At")
+	return "narrow it by " + time + "From and " + time + "To"
+}
+
+// logTooLarge logs what the template's alarm watches.
+func (c *Cache) logTooLarge(ctx context.Context, key index.Key, q columnar.Query, cause error) {
+	c.cfg.Logger.WarnContext(ctx, "a query was too large", "organizationId", key.Org, "list", key.List.Name,
+		"orderBy", q.OrderBy, "words", len(q.Search), "offset", q.Offset, "memory", c.cfg.MaxBytes, "cause", cause)
 }

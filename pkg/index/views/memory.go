@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/index"
 )
 
 // viewOverhead is about what a view takes in addition to its documents, in bytes.
@@ -13,95 +14,87 @@ const viewOverhead = 8 << 10
 // memoryUse is what a view takes of the cache's memory, in bytes. Cache.mu
 // guards it.
 type memoryUse struct {
-	held       int64 // as measured last
-	loadBytes  int64 // reserved for the load under way
-	queryBytes int64 // reserved for queries under way
+	held     int64 // as measured last
+	reserved int64 // for the load under way
 }
 
-func (m *memoryUse) total() int64 { return m.held + m.loadBytes + m.queryBytes }
+func (m *memoryUse) total() int64 { return m.held + m.reserved }
 
-func (m *memoryUse) busy() bool { return m.loadBytes+m.queryBytes > 0 }
-
-// reserve makes room for bytes and counts them as taken, in what counts them.
-// The least recently used views leave first, except the one given. It reports
-// false, and changes nothing, when there would be too little room even without
-// them.
-func (c *Cache) reserve(keep *cachedView, counter *int64, bytes int64) bool {
+// view returns the view of a list: one with text where that is needed, or where there is
+// one, so that a list has no two in use. It is new when the last one was idle for too long.
+func (c *Cache) view(key index.Key, text bool) *cachedView {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.makeRoom(keep, bytes) {
-		return false
+	now := c.cfg.Clock()
+	v := c.views[viewKey{key, true}]
+	if v == nil && !text {
+		v = c.views[viewKey{key, false}]
 	}
-	*counter += bytes
-	return true
+	if v == nil || now.Sub(v.used) > maxIdle {
+		v = newView(index.Index{Key: key, Reader: c.storage}, text, c.cfg.Clock)
+		c.views[v.key] = v
+	}
+	v.used = now
+	v.requests++
+	return v
 }
 
-// makeRoom drops views until so many bytes are free. Its caller holds mu.
-func (c *Cache) makeRoom(keep *cachedView, bytes int64) bool {
-	taken, free := int64(0), int64(0)
-	if c.views[keep.cacheKey] != keep {
-		taken += keep.use.total() // it left already, and still answers
+func (c *Cache) forget(v *cachedView) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.views[v.key] == v {
+		delete(c.views, v.key)
 	}
+}
+
+// reserve makes room for a view to grow by so many bytes: the least recently used views
+// leave first. It fails with errTooLarge when no view can have so much, with errOutdated
+// when a new one could, and with Unavailable when loads of other views have the memory.
+func (c *Cache) reserve(v *cachedView, bytes int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := v.use.total() + bytes
+	taken, free := own, int64(0)
 	var idle []*cachedView
-	for _, v := range c.views {
-		taken += v.use.total()
-		if v != keep && !v.use.busy() {
-			idle = append(idle, v)
-			free += v.use.held
-		}
-	}
-	if taken-free+bytes > c.cfg.MaxBytes {
-		return false
-	}
-	slices.SortFunc(idle, func(a, b *cachedView) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(b.use.held, a.use.held)) })
-	for _, v := range idle {
-		if taken+bytes <= c.cfg.MaxBytes {
-			break
-		}
-		taken -= v.use.held
-		delete(c.views, v.cacheKey)
-	}
-	return true
-}
-
-// roomFor fails when a view cannot grow by so many bytes, even if all others leave
-// that nothing uses: with errTooLarge when no view can, with errNoRoomInView when a new
-// view could.
-func (c *Cache) roomFor(v *cachedView, bytes int64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	own, busy := v.use.total(), int64(0)
 	for _, other := range c.views {
-		if other != v && other.use.busy() {
-			busy += other.use.total()
+		if other == v {
+			continue
+		}
+		taken += other.use.total()
+		if other.use.reserved == 0 {
+			idle, free = append(idle, other), free+other.use.held
 		}
 	}
-	switch {
-	case bytes > c.cfg.MaxBytes:
+	switch most := c.cfg.MaxBytes; {
+	case bytes > most, own > most && v.requests == 1: // it has no more than its one request needs
 		return errTooLarge
-	case own+bytes > c.cfg.MaxBytes:
-		return errNoRoomInView
-	case own+busy+bytes > c.cfg.MaxBytes:
+	case own > most:
+		return errOutdated
+	case taken-free > most:
 		return fault.Busy(errMemoryBusy)
 	}
+	slices.SortFunc(idle, func(a, b *cachedView) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(b.use.held, a.use.held)) })
+	for ; taken > c.cfg.MaxBytes; idle = idle[1:] {
+		taken -= idle[0].use.held
+		delete(c.views, idle[0].key)
+	}
+	v.use.reserved += bytes
 	return nil
 }
 
-// measure ends a reservation for a view: what it takes is known now. A view that
-// has become larger than its plan, so that even without all others it does not
-// fit, leaves.
-func (c *Cache) measure(v *cachedView, counter *int64, bytes int64) {
+// measure ends the reservations of a view: what it takes is known now. One that has
+// become larger than was reserved, so that there is no room for it, leaves.
+func (c *Cache) measure(v *cachedView) {
 	held := v.view.Bytes() + viewOverhead
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	*counter -= bytes
-	v.use.held = held
-	if !c.makeRoom(v, 0) && c.views[v.cacheKey] == v {
-		delete(c.views, v.cacheKey)
+	v.use = memoryUse{held: held}
+	c.mu.Unlock()
+	if c.Bytes() > c.cfg.MaxBytes {
+		c.forget(v)
 	}
 }
 
-// Bytes is the memory of the views and the reservations for loads and queries.
+// Bytes is the memory of the views and the reservations for loads.
 func (c *Cache) Bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,6 +24,13 @@ const (
 	// which double from the first to the last.
 	firstPause = 20 * time.Millisecond
 	lastPause  = 640 * time.Millisecond
+	// maxBatchBytes bounds the bytes read from storage at a time, the first
+	// partition apart. What was read stays, so that a load that ran out of time
+	// is continued by the next request.
+	maxBatchBytes = 16 << 20
+	// entryMemory is how many times larger the documents of a tail entry are in
+	// a view.
+	entryMemory = 4
 )
 
 // cachedView is the view of one list: the partitions that queries needed, from
@@ -31,26 +38,23 @@ const (
 // Whatever happens to segments later, it is complete as long as it follows the
 // tail; it needs a later manifest only to load more.
 type cachedView struct {
-	cacheKey index.Key
-	clock    func() time.Time
+	key     viewKey
+	clock   func() time.Time
+	loading chan struct{} // full while a request has the view to load more
 
-	// reserve makes room for the load under way, before it reads.
-	reserve func(bytes int64) bool
-
-	// The one goroutine with the load under way changes the view. It reads what
-	// mu guards without mu, which is for the others.
+	// The one request that loads changes the view. It reads what mu guards without
+	// mu, which is for the others.
 	mu          sync.RWMutex
 	index.Index // in the layout of the manifest
 	view        *columnar.View
-	loading     *load           // nil when none is under way
 	manifest    *index.Manifest // nil before it was read for the first time
 	version     uint64
-	current     bool                             // the load under way has read the manifest
-	sequence    uint64                           // of the last tail entry in the view
-	at          value.Time                       // of the same
-	changed     map[index.Range]bool             // partitions that the tail has changed in the view
-	loaded      map[index.Range]*loadedPartition // partitions that are in the view, as they were when loaded
-	parts       []part                           // the partitions of the manifest, in its order
+	current     bool                 // the request that loads has read the manifest
+	sequence    uint64               // of the last tail entry in the view
+	at          value.Time           // of the same
+	changed     map[index.Range]bool // partitions that the tail has changed in the view
+	loaded      map[index.Range]bool // partitions that are in the view
+	parts       []part               // the partitions of the manifest, in its order
 	refreshed   time.Time
 	gapSince    time.Time
 	begun       uint64 // strongly consistent reads of the tail so far
@@ -65,34 +69,48 @@ type cachedView struct {
 type part struct {
 	*index.Partition
 	at      index.Range
-	loaded  *loadedPartition // all its documents are in the view; else nil
-	touched bool             // some documents are, from the tail
+	loaded  bool // all its documents are in the view
+	touched bool // some documents are, from the tail
 }
 
-// loadedPartition is a partition that is in the view, with the segments that it
-// was loaded from.
-type loadedPartition struct {
-	groups   columnar.ColumnGroupSet
-	stored   []*index.Segment
-	segments []*segment.Segment
+func newView(x index.Index, text bool, clock func() time.Time) *cachedView {
+	v := &cachedView{
+		key: viewKey{x.Key, text}, clock: clock, loading: make(chan struct{}, 1),
+		changed: map[index.Range]bool{}, loaded: map[index.Range]bool{},
+	}
+	v.take(x)
+	return v
 }
 
-// errOutdated says that a view cannot continue with what it has, so that a new
-// view has to begin.
-var errOutdated = errors.New("the view is outdated")
-
-func newView(x index.Index, clock func() time.Time) *cachedView {
-	return &cachedView{
-		cacheKey: x.Key, Index: x, clock: clock, view: columnar.NewView(x.List.Schema),
-		changed: map[index.Range]bool{}, loaded: map[index.Range]*loadedPartition{},
+// take empties the view for an index.
+func (v *cachedView) take(x index.Index) {
+	v.Index, v.view = x, columnar.NewCoreView(x.List.Schema)
+	if v.key.text {
+		v.view = columnar.NewView(x.List.Schema)
 	}
 }
 
-// fresh reports whether the view is new enough for a query of that time.
-func (v *cachedView) fresh(asked time.Time) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.manifest != nil && v.sequence >= v.manifest.Covered && asked.Sub(v.refreshed) < Freshness
+// beginLoad waits until no other request loads.
+func (v *cachedView) beginLoad(ctx context.Context) error {
+	budget := time.NewTimer(waitBudget)
+	defer budget.Stop()
+	select {
+	case v.loading <- struct{}{}:
+		v.current = false
+		return nil
+	case <-budget.C:
+		return fault.Busy(errLoading)
+	case <-ctx.Done():
+		return fault.Busy(ctx.Err())
+	}
+}
+
+func (v *cachedView) endLoad() { <-v.loading }
+
+// fresh reports whether the view is new enough for a query of that time, and has the
+// strongly consistent read of that number. Its caller holds mu or loads.
+func (v *cachedView) fresh(asked time.Time, read uint64) bool {
+	return v.manifest != nil && v.sequence >= v.manifest.Covered && asked.Sub(v.refreshed) < Freshness && v.read >= read
 }
 
 // nextRead is the number of the first strongly consistent read of the tail that
@@ -103,26 +121,18 @@ func (v *cachedView) nextRead() uint64 {
 	return v.begun + 1
 }
 
-// has reports whether a strongly consistent read is in the view; 0 always is.
-func (v *cachedView) has(read uint64) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.read >= read
-}
-
 // hasColumns reports whether the documents have every column that a query uses.
-// One that was declared lately is not in an index that an earlier release wrote.
+// One that was declared lately is not in an index that an earlier release wrote. Its
+// caller holds mu or loads.
 func (v *cachedView) hasColumns(q *columnar.Query) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.cacheKey.List.Schema.Uses(q) <= v.List.Schema.Len()
+	return v.key.List.Schema.Uses(q) <= v.List.Schema.Len()
 }
 
-// refresh follows the tail, unless the view is fresh and has the read.
-func (v *cachedView) refresh(ctx context.Context, read uint64) error {
+// refresh follows the tail, unless the view is fresh and has the read. It reserves memory
+// for what it finds.
+func (v *cachedView) refresh(ctx context.Context, read uint64, reserve func(bytes int64) error) error {
 	now := v.clock()
-	consistent := !v.has(read)
-	if v.fresh(now) && !consistent {
+	if v.fresh(now, read) {
 		return nil
 	}
 	if v.manifest == nil {
@@ -130,8 +140,9 @@ func (v *cachedView) refresh(ctx context.Context, read uint64) error {
 			return err
 		}
 	}
+	apply := func(sequence uint64, e index.TailEntry) error { return v.apply(sequence, e, reserve) }
 	for delay := firstPause; ; delay *= 2 {
-		if err := v.follow(ctx, now, consistent); err != nil {
+		if err := v.follow(ctx, now, v.read < read, apply); err != nil {
 			return fmt.Errorf("follow the tail of %s: %w", v.List.Name, err)
 		}
 		if v.sequence >= v.manifest.Covered {
@@ -152,7 +163,7 @@ func (v *cachedView) refresh(ctx context.Context, read uint64) error {
 // readManifest takes over the live manifest. What is loaded stays as it is; the
 // rest will be loaded from the new one.
 func (v *cachedView) readManifest(ctx context.Context) error {
-	own := index.Index{Key: v.cacheKey, Reader: v.Reader}
+	own := index.Index{Key: v.key.Key, Reader: v.Reader}
 	m, version, err := own.Load(ctx)
 	if err != nil {
 		return err
@@ -162,8 +173,7 @@ func (v *cachedView) readManifest(ctx context.Context) error {
 	switch {
 	case v.manifest == nil:
 		v.sequence, v.at = m.Covered, m.CoveredAt
-		v.Index = own.As(m.Layout)
-		v.view = columnar.NewView(v.List.Schema)
+		v.take(own.As(m.Layout))
 	case m.Layout != v.manifest.Layout || version < v.version || m.RebuildID != v.manifest.RebuildID:
 		return errOutdated
 	}
@@ -196,11 +206,11 @@ func (v *cachedView) arrange() error {
 
 // follow applies the entries that were appended to the tail since the last
 // time.
-func (v *cachedView) follow(ctx context.Context, now time.Time, consistent bool) error {
+func (v *cachedView) follow(ctx context.Context, now time.Time, consistent bool, apply func(uint64, index.TailEntry) error) error {
 	if consistent {
-		return v.followAll(ctx)
+		return v.followAll(ctx, apply)
 	}
-	err := v.Tail(ctx, v.sequence, false, v.apply)
+	err := v.Tail(ctx, v.sequence, false, apply)
 	if !errors.Is(err, index.ErrGap) {
 		v.gapSince = time.Time{}
 		return err
@@ -217,11 +227,11 @@ func (v *cachedView) follow(ctx context.Context, now time.Time, consistent bool)
 }
 
 // followAll applies every entry that there is.
-func (v *cachedView) followAll(ctx context.Context) error {
+func (v *cachedView) followAll(ctx context.Context, apply func(uint64, index.TailEntry) error) error {
 	v.mu.Lock()
 	v.begun++
 	v.mu.Unlock()
-	if err := v.Tail(ctx, v.sequence, true, v.apply); err != nil {
+	if err := v.Tail(ctx, v.sequence, true, apply); err != nil {
 		return err
 	}
 	v.mu.Lock()
@@ -230,15 +240,15 @@ func (v *cachedView) followAll(ctx context.Context) error {
 	return nil
 }
 
-func (v *cachedView) apply(sequence uint64, e index.TailEntry) error {
-	if e.Replaces(v.cacheKey, v.manifest, v.version) {
+func (v *cachedView) apply(sequence uint64, e index.TailEntry, reserve func(bytes int64) error) error {
+	if e.Replaces(v.key.Key, v.manifest, v.version) {
 		return errOutdated
 	}
-	if !v.reserve(entryMemory * int64(e.Size)) {
+	if reserve(entryMemory*int64(e.Size)) != nil {
 		if len(v.loaded) == 0 {
 			return fault.Busy(errLongTail)
 		}
-		return errNoRoomInView
+		return errOutdated
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -259,24 +269,21 @@ func (v *cachedView) touch(c *index.Change) {
 	v.changed[at] = true
 }
 
-// missing is what a view lacks for a query: partitions, and column groups of
-// those that are loaded.
-type missing struct {
-	partitions []part
-	groups     columnar.ColumnGroupSet
-}
-
-func (m missing) none() bool { return len(m.partitions) == 0 && m.groups == 0 }
-
-// query answers a query, unless something is missing for it.
-func (v *cachedView) query(q columnar.Query) (answer lists.Answer, ok bool) {
+// answer answers a query of a time, unless the view is too old or lacks something.
+func (v *cachedView) answer(q *columnar.Query, asked time.Time, read uint64) (answer lists.Answer, ok bool, err error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	m, before, beside := v.missingFor(q)
-	if !m.none() {
-		return lists.Answer{}, false
+	if !v.fresh(asked, read) {
+		return lists.Answer{}, false, nil
 	}
-	return lists.Answer{Result: v.view.QueryWithOffset(q, before, beside), SyncFrom: v.syncFrom()}, true
+	if !v.hasColumns(q) {
+		return lists.Answer{}, false, errColumns
+	}
+	missing, before, beside := v.missingFor(q)
+	if len(missing) > 0 {
+		return lists.Answer{}, false, nil
+	}
+	return lists.Answer{Result: v.view.QueryWithOffset(*q, before, beside), SyncFrom: v.syncFrom()}, true, nil
 }
 
 // syncFrom is the least time that the next entry of the tail can have; the
@@ -289,69 +296,68 @@ func (v *cachedView) syncFrom() value.Time {
 	return v.at + 1
 }
 
-// missingFor returns the parts that a query lacks or, when it lacks none, how
+// missingFor returns the partitions that a query lacks or, when it lacks none, how
 // many documents of the partitions that are not loaded come before the page, and
 // how many there are. Its caller holds mu or loads.
-func (v *cachedView) missingFor(q columnar.Query) (m missing, before, beside int) {
+func (v *cachedView) missingFor(q *columnar.Query) (missing []part, before, beside int) {
 	if q.Filter.Nowhere() {
-		return m, 0, 0
+		return nil, 0, 0
 	}
-	needs := v.List.Schema.Needs(&q)
 	var closed []part
 	var summaries []columnar.Summary
 	for _, p := range v.parts {
 		switch {
-		case p.loaded != nil:
-			if needs&^p.loaded.groups != 0 {
-				m.groups = needs
-			}
+		case p.loaded:
 		case p.Sealed && !p.touched:
 			closed, summaries = append(closed, p), append(summaries, p.Summary)
 		default:
-			m.partitions = append(m.partitions, p)
+			missing = append(missing, p)
 		}
 	}
-	if m.none() {
-		var open []int
-		open, before, beside = v.view.Plan(q, summaries)
-		for _, i := range open {
-			m.partitions = append(m.partitions, closed[i])
-		}
+	if len(missing) > 0 {
+		return missing, 0, 0
 	}
-	if len(m.partitions) > 0 {
-		m.groups = needs
+	open, before, beside := v.view.Plan(*q, summaries)
+	for _, i := range open {
+		missing = append(missing, closed[i])
 	}
-	return m, before, beside
+	return missing, before, beside
 }
 
-// load loads missing parts: partitions from the manifest, and column groups from the
-// segments that their partition was loaded from.
-func (v *cachedView) load(ctx context.Context, m missing) error {
-	if err := v.addGroups(ctx, m.groups); err != nil {
-		return err
+// memory bounds the memory of loading partitions.
+func (v *cachedView) memory(partitions []part) (n int64) {
+	stored := 0
+	for _, p := range partitions {
+		n += p.Memory(v.List.Schema, v.key.text)
+		stored += p.Bytes(v.key.text)
 	}
-	for _, batch := range batches(m.partitions, m.groups) {
-		if err := v.loadBatch(ctx, batch, m.groups); err != nil {
+	return n + int64(min(stored, maxBatchBytes))
+}
+
+// load loads partitions from the manifest.
+func (v *cachedView) load(ctx context.Context, partitions []part) error {
+	for len(partitions) > 0 {
+		n, size := 0, 0
+		for ; n < len(partitions) && (n == 0 || size+partitions[n].Bytes(v.key.text) <= maxBatchBytes); n++ {
+			size += partitions[n].Bytes(v.key.text)
+		}
+		if err := v.loadBatch(ctx, partitions[:n]); err != nil {
 			return err
 		}
+		partitions = partitions[n:]
 	}
 	return nil
 }
 
-func (v *cachedView) loadBatch(ctx context.Context, partitions []part, groups columnar.ColumnGroupSet) error {
+func (v *cachedView) loadBatch(ctx context.Context, partitions []part) error {
 	if ctx.Err() != nil {
 		return fault.Busy(errLoading)
 	}
 	var stored []*index.Segment
-	memory := int64(0)
 	for _, p := range partitions {
 		stored = append(stored, p.Segments...)
-		memory += p.Memory(v.List.Schema, groups)
 	}
-	if !v.reserve(memory) {
-		return fault.Busy(errMemoryBusy)
-	}
-	segments, err := v.Open(ctx, stored, groups)
+	segments, err := v.Open(ctx, stored, v.key.text)
 	if err != nil {
 		return fmt.Errorf("load %d partitions of %s: %w", len(partitions), v.List.Name, err)
 	}
@@ -359,47 +365,7 @@ func (v *cachedView) loadBatch(ctx context.Context, partitions []part, groups co
 	defer v.mu.Unlock()
 	segment.Load(v.view, segments...)
 	for _, p := range partitions {
-		n := len(p.Segments)
-		v.loaded[p.at] = &loadedPartition{groups: groups, stored: p.Segments, segments: segments[:n]}
-		segments = segments[n:]
+		v.loaded[p.at] = true
 	}
 	return v.arrange()
-}
-
-// addGroups adds column groups to the loaded partitions that lack them.
-func (v *cachedView) addGroups(ctx context.Context, groups columnar.ColumnGroupSet) error {
-	for _, p := range v.loaded {
-		lacking := groups &^ p.groups
-		if lacking == 0 {
-			continue
-		}
-		memory := int64(0)
-		for _, s := range p.stored {
-			memory += s.Memory(v.List.Schema, lacking)
-		}
-		if !v.reserve(memory) {
-			return fault.Busy(errMemoryBusy)
-		}
-		data, err := v.Read(ctx, p.stored, lacking)
-		if errors.Is(err, index.ErrReplaced) {
-			return errOutdated // a new view loads what has replaced them
-		}
-		if err != nil {
-			return err
-		}
-		for i, segment := range p.segments {
-			for g, bytes := range data[i] {
-				if bytes == nil {
-					continue
-				}
-				if err := segment.Fill(v.view, columnar.ColumnGroup(g), bytes); err != nil { //nolint:gosec // one of three
-					return fmt.Errorf("load text of %s: %w", v.List.Name, err)
-				}
-			}
-		}
-		v.mu.Lock()
-		p.groups |= lacking
-		v.mu.Unlock()
-	}
-	return nil
 }

@@ -13,20 +13,17 @@ type Dictionary struct {
 	Data []byte
 	Ends []uint32 // value n is Data[Ends[n-1]:Ends[n]]
 
-	several []int64 // codes of the values of two or more strings
+	several []uint32 // codes of the values of two or more strings
 	seed    maphash.Seed
 	slots   []uint32 // hash table with open addressing: codes, or 0
-	checked int      // how many values there were when those in use were last counted
 }
-
-func newDictionary() *Dictionary { return &Dictionary{seed: maphash.MakeSeed()} }
 
 // NewDictionaries returns an empty dictionary for each Keyword, by Col.
 func NewDictionaries(s *Schema) []*Dictionary {
 	dictionaries := make([]*Dictionary, len(s.columns)+1)
 	for i, c := range s.columns {
 		if c.Type == Keyword {
-			dictionaries[i+1] = newDictionary()
+			dictionaries[i+1] = &Dictionary{seed: maphash.MakeSeed()}
 		}
 	}
 	return dictionaries
@@ -36,7 +33,7 @@ func NewDictionaries(s *Schema) []*Dictionary {
 func (d *Dictionary) Span() int { return len(d.Ends) + 1 }
 
 // Value returns the strings of a code, each behind its length.
-func (d *Dictionary) Value(code int64) []byte {
+func (d *Dictionary) Value(code uint32) []byte {
 	switch code {
 	case 0:
 		return nil
@@ -50,14 +47,14 @@ func (d *Dictionary) Value(code int64) []byte {
 func (d *Dictionary) slot(value []byte) uint32 {
 	mask := uint32(len(d.slots) - 1)
 	i := uint32(maphash.Bytes(d.seed, value)) & mask
-	for d.slots[i] != 0 && string(d.Value(int64(d.slots[i]))) != string(value) {
+	for d.slots[i] != 0 && string(d.Value(d.slots[i])) != string(value) {
 		i = (i + 1) & mask
 	}
 	return i
 }
 
 // code returns the code of a value, which it adds if need be.
-func (d *Dictionary) code(value []byte) int64 {
+func (d *Dictionary) code(value []byte) uint32 {
 	if len(value) == 0 {
 		return 0
 	}
@@ -69,9 +66,9 @@ func (d *Dictionary) code(value []byte) int64 {
 		d.Data = append(d.Data, value...)
 		d.Ends = append(d.Ends, uint32(len(d.Data)))
 		d.slots[i] = uint32(len(d.Ends))
-		d.noteSeveral(int64(d.slots[i]))
+		d.noteSeveral(d.slots[i])
 	}
-	return int64(d.slots[i])
+	return d.slots[i]
 }
 
 // rehash makes slots for the values there are and one more.
@@ -81,74 +78,48 @@ func (d *Dictionary) rehash() {
 		size *= 2
 	}
 	d.slots = make([]uint32, size)
-	for code := 1; code < d.Span(); code++ {
-		d.slots[d.slot(d.Value(int64(code)))] = uint32(code)
+	for code := range uint32(len(d.Ends)) {
+		d.slots[d.slot(d.Value(code+1))] = code + 1
 	}
 }
 
 // index makes a dictionary that was read ready to be looked up.
 func (d *Dictionary) index() {
 	d.rehash()
-	for code := range d.Ends {
-		d.noteSeveral(int64(code + 1))
+	for code := range uint32(len(d.Ends)) {
+		d.noteSeveral(code + 1)
 	}
-	d.checked = len(d.Ends)
 }
 
-func (d *Dictionary) noteSeveral(code int64) {
+func (d *Dictionary) noteSeveral(code uint32) {
 	r := strictbinary.Reader{Data: d.Value(code)}
 	if r.Take(r.Uvarint()); len(r.Data) > 0 {
 		d.several = append(d.several, code)
 	}
 }
 
-// codes returns the codes of documents that have any of the strings.
-func (d *Dictionary) codes(wanted []string) []int64 {
-	codes := make([]int64, 0, len(wanted))
+// codes returns the codes, as a set, of documents that have any of the strings.
+func (d *Dictionary) codes(wanted []string) Bits {
+	codes := NewBits(d.Span())
 	among := make(map[string]bool, len(wanted))
 	for _, s := range wanted {
 		among[s] = true
 		if len(d.slots) > 0 {
 			if code := d.slots[d.slot(appendString(nil, s))]; code != 0 {
-				codes = append(codes, int64(code))
+				codes.Add(int(code))
 			}
 		}
 	}
 	for _, code := range d.several {
 		for s := range stringsIn(d.Value(code)) {
 			if among[string(s)] {
-				codes = append(codes, code)
-				break
+				codes.Add(int(code))
 			}
 		}
 	}
 	return codes
 }
 
-func codeBits(codes []int64, span int) Bits {
-	set := NewBits(span)
-	for _, c := range codes {
-		set.Add(int(c))
-	}
-	return set
-}
-
-// needsRewrite says that so many values were added since the last check that it pays
-// to drop the unused ones.
-func (d *Dictionary) needsRewrite() bool { return len(d.Ends) > 2*d.checked+MaxRowGroup }
-
-// into returns what each code of d becomes in another dictionary, which takes over the
-// values that are asked for.
-func (d *Dictionary) into(to *Dictionary) func(code int64) int64 {
-	codes := make([]int64, d.Span())
-	return func(code int64) int64 {
-		if code != 0 && codes[code] == 0 {
-			codes[code] = to.code(d.Value(code))
-		}
-		return codes[code]
-	}
-}
-
 func (d *Dictionary) bytes() int {
-	return cap(d.Data) + 4*cap(d.Ends) + 4*cap(d.slots) + 8*cap(d.several)
+	return cap(d.Data) + 4*(cap(d.Ends)+cap(d.slots)+cap(d.several))
 }

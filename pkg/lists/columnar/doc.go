@@ -11,13 +11,10 @@
 // # Inside a view
 //
 // Documents are in row groups of 4,096 rows, column by column. Rows are only appended;
-// a change marks the old row as dead and appends a new one. A full row group is
-// packed: whole numbers take one, two, four or eight bytes as differences from the
-// least. The first search makes its bigram index: for each pair of adjacent bytes
-// within a value, the rows that have it. So a search reads no text for tokens of two
-// bytes, and for longer ones only the rows that have all their pairs. The rows of the
-// last tokens are cached. Once a third of a row group is dead, its live rows are copied
-// to the last one.
+// a change marks the old row as dead and appends a new one. Columns are slices of their
+// numbers; a Keyword has codes into a dictionary. A search reads the text of a row group
+// as one, and the rows of the last tokens are cached. Once a third of a row group is dead,
+// its live rows are copied to the last one. A view without text answers what needs none.
 //
 // A query narrows, in each row group, the set of live rows by each part of the filter
 // and then by the search. The page is cut out of the column's ordering, which every
@@ -25,8 +22,7 @@
 //
 // A segment's blocks become row groups as they are, except that codes change where
 // the view has other values. Queries wait while they are added: about 1 ms for 1,000
-// documents. A row group without its text cannot be rewritten, and while there is one,
-// nothing is ordered by that text.
+// documents.
 //
 // # Format of a document
 //

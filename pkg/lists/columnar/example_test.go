@@ -39,7 +39,7 @@ func Example() {
 	// 3
 }
 
-// A list that is kept as a segment is read without its text until a query needs it.
+// A list that is kept as a segment is read without its text, unless a query needs it.
 func ExampleView_Load() {
 	products := columnar.MustSchema("product",
 		columnar.Column{Name: "brandId", Type: columnar.Keyword},
@@ -50,22 +50,20 @@ func ExampleView_Load() {
 		products.Build([16]byte{1}, 0).Keyword(brand, "b1").Text(name, "Linen shirt").Document(1, 1),
 		products.Build([16]byte{2}, 0).Keyword(brand, "b1").Text(name, "Oak table").Document(1, 1),
 	})
-
-	stored, err := segment.Decode(products, encoded.Groups[columnar.Core])
-	if err != nil {
-		panic(err)
-	}
-	view := columnar.NewView(products)
-	segment.Load(view, stored)
-	fmt.Println(view.Query(columnar.Query{Filter: columnar.In(brand, "b1")}).Total)
-
-	search := columnar.Query{Search: fold.Tokens("shirt")}
-	if products.Needs(&search).Has(columnar.SearchText) {
-		if err := stored.Fill(view, columnar.SearchText, encoded.Groups[columnar.SearchText]); err != nil {
+	ask := func(q columnar.Query) int {
+		view, text := columnar.NewCoreView(products), []byte(nil)
+		if products.NeedsText(&q) {
+			view, text = columnar.NewView(products), encoded.Groups[segment.Text]
+		}
+		stored, err := segment.Decode(products, encoded.Groups[segment.Core], text)
+		if err != nil {
 			panic(err)
 		}
+		segment.Load(view, stored)
+		return view.Query(q).Total
 	}
-	fmt.Println(view.Query(search).Total)
+	fmt.Println(ask(columnar.Query{Filter: columnar.In(brand, "b1")}))
+	fmt.Println(ask(columnar.Query{Search: fold.Tokens("shirt")}))
 	// Output:
 	// 2
 	// 1

@@ -7,54 +7,18 @@ import "fmt"
 type Batch struct {
 	Schema       *Schema
 	RowGroups    []*RowGroup
-	Dictionaries []*Dictionary  // by Col, nil unless a Keyword
-	Decoded      ColumnGroupSet // groups that the row groups have
-	view         *View          // the owner
-}
-
-// DecodedText is the text of one row group in one column group.
-type DecodedText struct {
-	Rows         TextRows
-	Fingerprints []Ints // by the rank of the column in Schema.TextColumns; of columns with Match
-}
-
-// InView says whether a view owns the batch.
-func (b *Batch) InView() bool { return b.view != nil }
-
-// Give adds a column group, as decoded for each row group. The batch must not be in
-// a view; see View.Fill.
-func (b *Batch) Give(group ColumnGroup, text []DecodedText) {
-	if b.Decoded.Has(group) {
-		return
-	}
-	for i, g := range b.RowGroups {
-		if g.Rows() == 0 {
-			continue // A view has dropped it, because no row was live.
-		}
-		g.Text[group] = text[i].Rows
-		for rank, col := range b.Schema.text[group] {
-			if b.Schema.Column(col).Match {
-				g.Columns[col].Values = text[i].Fingerprints[rank]
-			}
-		}
-		g.missing &^= SetOf(group)
-	}
-	b.Decoded |= SetOf(group)
+	Dictionaries []*Dictionary // by Col, nil unless a Keyword
+	Text         bool          // whether the row groups have their text
 }
 
 // Load adds the documents of batches to the view, as Apply would. It is fast because
-// the view takes the batches' row groups; it owns the batches from then on. Batches may
-// lack groups of text: queries that need them must wait for Fill. Load panics when a
-// batch is of another schema or already in a view.
+// the view takes the batches' row groups, which it owns from then on. Load panics when a
+// batch is of another schema, or lacks the text that the view has.
 func (v *View) Load(batches ...*Batch) {
 	for _, b := range batches {
-		if b.Schema != v.schema {
-			panic(fmt.Sprintf("index: Load: a segment of schema %s, want %s", b.Schema.name, v.schema.name))
+		if b.Schema != v.schema || v.table.text && !b.Text {
+			panic(fmt.Sprintf("index: Load: a segment of schema %s, with text: %t; want %s", b.Schema.name, b.Text, v.schema.name))
 		}
-		if b.view != nil {
-			panic("index: Load: the segment is in a view")
-		}
-		b.view = v
 	}
 	v.changing.Lock()
 	defer v.changing.Unlock()
@@ -64,7 +28,6 @@ func (v *View) Load(batches ...*Batch) {
 		v.table.load(b)
 	}
 	v.table.rewrite()
-	v.table.rewriteDictionaries()
 }
 
 func (t *table) load(b *Batch) {
@@ -78,7 +41,7 @@ func (t *table) load(b *Batch) {
 	for _, g := range b.RowGroups {
 		number := t.addGroup(g)
 		for row := range g.Rows() {
-			d := version{g.Keys[row], g.Revision.At(row), g.Visible.At(row), !g.Live.Has(row)}
+			d := version{g.Keys[row], g.Revision[row], g.Visible[row], !g.Live.Has(row)}
 			from, found = t.lookup(from, left, d.key)
 			left--
 			switch old, counts := t.superseded(d, from, found); {
@@ -108,27 +71,15 @@ func (t *table) recode(b *Batch) {
 			t.dictionaries[col] = d
 			continue
 		}
-		before, become := len(to.Ends), d.into(to)
-		for _, g := range b.RowGroups {
-			g.replaceCodes(col, become)
-			g.Columns[col].Values.pack()
+		become := make([]uint32, d.Span())
+		for code := 1; code < d.Span(); code++ {
+			become[code] = to.code(d.Value(uint32(code)))
 		}
-		to.checked += len(to.Ends) - before
+		for _, g := range b.RowGroups {
+			codes := g.Columns[col].Codes
+			for row, code := range codes {
+				codes[row] = become[code]
+			}
+		}
 	}
-	b.Dictionaries = nil
-}
-
-// Fill gives a batch that is in the view a group of text, as decoded for each row
-// group; a group that it has stays as it is. It panics when the batch is not in the
-// view.
-func (v *View) Fill(b *Batch, group ColumnGroup, text []DecodedText) {
-	if b.view != v {
-		panic("index: Fill: the segment is not in this view")
-	}
-	v.changing.Lock()
-	defer v.changing.Unlock()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	b.Give(group, text)
-	v.table.rewrite()
 }

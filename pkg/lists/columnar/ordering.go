@@ -26,8 +26,6 @@ func (t *table) key(o uint32) Key {
 	return g.Keys[row]
 }
 
-func (t *table) isText(col Col) bool { return col != ByID && t.schema.Column(col).Type == Text }
-
 // half says in which of an ordering's sets a document is.
 func (t *table) half(col Col, o uint32) int {
 	if g, row := t.at(o); col != ByID && g.null(col, row) {
@@ -43,12 +41,12 @@ func (t *table) compare(col Col, half int, a, b uint32) int {
 	d := 0
 	switch {
 	case col == ByID || half == 1:
-	case t.isText(col):
+	case t.schema.isText(col):
 		va, _ := ga.text(col, ra)
 		vb, _ := gb.text(col, rb)
 		d = bytes.Compare(va, vb)
 	default:
-		d = cmp.Compare(ga.Columns[col].Values.At(ra), gb.Columns[col].Values.At(rb))
+		d = cmp.Compare(ga.Columns[col].Numbers[ra], gb.Columns[col].Numbers[rb])
 	}
 	if d != 0 {
 		return d
@@ -59,20 +57,20 @@ func (t *table) compare(col Col, half int, a, b uint32) int {
 // newOrdering orders the documents whose bits are set, of which there are count.
 func (t *table) newOrdering(col Col, members Bits, count int) *ordering {
 	o := &ordering{col: col}
-	halves := [2][]sortItem{make([]sortItem, 0, count)}
+	items := make([]sortItem, 0, count)
 	for n := range members.all() {
-		d := uint32(n)
-		h := t.half(col, d)
-		halves[h] = append(halves[h], sortItem{ordinal: d})
-	}
-	t.sortItems(col, halves[0], 0)
-	t.sortItems(ByID, halves[1], 0)
-	for h, items := range halves {
-		o.sets[h] = make([]uint32, len(items))
-		for i, e := range items {
-			o.sets[h][i] = e.ordinal
+		if d := uint32(n); t.half(col, d) == 0 {
+			items = append(items, sortItem{ordinal: d})
+		} else {
+			o.sets[1] = append(o.sets[1], d)
 		}
 	}
+	t.sortItems(col, items, 0)
+	o.sets[0] = make([]uint32, len(items))
+	for i, e := range items {
+		o.sets[0][i] = e.ordinal
+	}
+	t.sorted(ByID, 1, o.sets[1])
 	return o
 }
 
@@ -90,7 +88,7 @@ func (t *table) sortItems(col Col, items []sortItem, depth int) {
 		items[i].prefix = t.prefix(col, items[i].ordinal, depth)
 	}
 	slices.SortFunc(items, func(a, b sortItem) int { return cmp.Compare(a.prefix, b.prefix) })
-	isText := t.isText(col)
+	isText := t.schema.isText(col)
 	for i, j := 0, 0; i < len(items); i = j {
 		for j = i + 1; j < len(items) && items[j].prefix == items[i].prefix; j++ {
 		}
@@ -117,8 +115,8 @@ func (t *table) prefix(col Col, o uint32, depth int) uint64 {
 	switch {
 	case col == ByID:
 		return binary.BigEndian.Uint64(g.Keys[row].ID[:])
-	case !t.isText(col):
-		return uint64(g.Columns[col].Values.At(row)) ^ 1<<63
+	case !t.schema.isText(col):
+		return uint64(g.Columns[col].Numbers[row]) ^ 1<<63
 	}
 	value, _ := g.text(col, row)
 	value = value[min(prefixBytes*depth, len(value)):]
@@ -200,13 +198,13 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 // has left documents to seek, of which o is the first.
 func (t *table) seek(col Col, half int, set []uint32, from, left int, o uint32) int {
 	g, row := t.at(o)
-	byValue, isText, k := col != ByID && half == 0, t.isText(col), g.Keys[row]
+	byValue, isText, k := col != ByID && half == 0, t.schema.isText(col), g.Keys[row]
 	var text []byte
 	var number int64
 	if byValue && isText {
 		text, _ = g.text(col, row)
 	} else if byValue {
-		number = g.Columns[col].Values.At(row)
+		number = g.Columns[col].Numbers[row]
 	}
 	return gallop(set, from, left, func(other uint32) bool {
 		g, row := t.at(other)
@@ -215,7 +213,7 @@ func (t *table) seek(col Col, half int, set []uint32, from, left int, o uint32) 
 			v, _ := g.text(col, row)
 			d = bytes.Compare(v, text)
 		} else if byValue {
-			d = cmp.Compare(g.Columns[col].Values.At(row), number)
+			d = cmp.Compare(g.Columns[col].Numbers[row], number)
 		}
 		return d < 0 || d == 0 && g.Keys[row].Compare(k) < 0
 	})

@@ -16,45 +16,18 @@ func (t *table) page(q *Query, hits Bits, total int) []uint32 {
 		return nil
 	}
 	limit = min(limit, total-offset)
-	complete := t.complete(q.OrderBy, hits)
 	if hits == nil {
 		return t.ordering(q.OrderBy).slice(q.Desc, offset, limit)
 	}
 	// A few hits do not make it worth ordering all documents for the first time.
 	budget := total * bits.Len(uint(total)) * walkStepsPerSortStep
-	if complete && (budget > t.live || t.orderings[q.OrderBy].Load() != nil) {
+	if budget > t.live || t.orderings[q.OrderBy].Load() != nil {
 		o := t.ordering(q.OrderBy)
 		if page, ok := o.walk(q.Desc, hits, offset, total-offset-limit, limit, budget); ok {
 			return page
 		}
 	}
 	return t.newOrdering(q.OrderBy, hits, total).slice(q.Desc, offset, limit)
-}
-
-// complete says whether all documents can be ordered by a column, which is not so
-// while some lack its text. It panics when hits do; nil are all documents.
-func (t *table) complete(col Col, hits Bits) bool {
-	all := t.hasText(col)
-	for number, g := range t.groups {
-		if all || g == nil {
-			continue
-		}
-		rows := &g.Live
-		if hits != nil {
-			rows = (*RowSet)(hits[number*rowWords:])
-		}
-		g.mustHave(t.schema.needsColumn(col), rows)
-	}
-	return all
-}
-
-// hasText says whether all row groups have the text of a column.
-func (t *table) hasText(col Col) bool {
-	if !t.isText(col) {
-		return true
-	}
-	groups := t.schema.needsColumn(col)
-	return !slices.ContainsFunc(t.groups, func(g *RowGroup) bool { return g != nil && g.missing&groups != 0 })
 }
 
 // walkStepsPerSortStep is how many steps of a walk take as long as one of sorting the hits.
@@ -68,7 +41,7 @@ func (t *table) resolve(ordinals []uint32) []Hit {
 	for i, o := range ordinals {
 		g, row := t.at(o)
 		k := g.Keys[row]
-		hits[i] = Hit{ID: k.ID, Sub: k.Sub, Revision: g.Revision.At(row), Visible: g.Visible.At(row)}
+		hits[i] = Hit{ID: k.ID, Sub: k.Sub, Revision: g.Revision[row], Visible: g.Visible[row]}
 	}
 	return hits
 }

@@ -23,19 +23,20 @@ import (
 // The view and the partitions must not change between Plan and QueryWithOffset. Plan
 // panics as Query does.
 func (v *View) Plan(q Query, partitions []Summary) (open []int, before, outside int) {
-	v.checkOrder(&q)
+	v.check(&q)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	searching := len(searchTokens(q.Search)) > 0
 	var all []int
 	for i := range partitions {
-		switch s := &partitions[i]; v.coverageOf(s, &q.Filter, searching) {
-		case coversSome:
+		s := &partitions[i]
+		switch covers := s.coverage(v.schema, &q.Filter); {
+		case s.Count == 0 || covers == coversNone:
+		case searching || covers == coversSome:
 			open = append(open, i)
-		case coversAll:
+		default:
 			all = append(all, i)
 			outside += s.Count
-		case coversNone:
 		}
 	}
 	switch {
@@ -47,13 +48,11 @@ func (v *View) Plan(q Query, partitions []Summary) (open []int, before, outside 
 		return v.planWalk(&q, partitions, all), 0, outside
 	}
 	p := v.newPlan(&q)
+	defer v.scratch.Put(p.scratch)
 	for _, i := range all {
 		p.add(i, &partitions[i])
 	}
 	before, open = p.locate()
-	if p.scratch != nil {
-		v.scratch.Put(p.scratch)
-	}
 	return open, before, outside
 }
 
@@ -66,17 +65,6 @@ func (v *View) QueryWithOffset(q Query, before, outside int) Result {
 	r := v.Query(q)
 	r.Total += outside
 	return r
-}
-
-func (v *View) coverageOf(s *Summary, f *Filter, searching bool) coverage {
-	covers := s.coverage(v.schema, f)
-	switch {
-	case s.Count == 0:
-		return coversNone
-	case searching:
-		return min(coversSome, covers)
-	}
-	return covers
 }
 
 // planWalk returns those of the partitions, whose documents are all hits, that may
@@ -116,107 +104,69 @@ type plan struct {
 	rank     int // of the Time column of the order; -1 when the summaries do not know the order
 	spans    []span
 
-	counted bool
-	hits    Bits // of the view; nil when every document is a hit
+	hits    Bits // of the view
 	total   int
 	scratch *Bits
 }
 
 // span is those documents of a partition that have a value in the column of the order,
-// or those that are null. first and last bound the values.
+// or those that are null. first and last bound the places of their values in the order: a
+// descending order has complements, and atEnd is that of null, or of every document where
+// the order is not known.
 type span struct {
 	partition   int
-	first, last position
+	first, last int64
 	count       int
 }
 
-// position is a value in the order; a descending order has complements. Null is last.
-// Where the order is not known, all positions are null.
-type position struct {
-	null  bool
-	value int64
-}
+const atEnd = math.MaxInt64
 
-func (a position) compare(b position) int {
-	switch {
-	case a.null && b.null:
-		return 0
-	case a.null:
-		return 1
-	case b.null:
-		return -1
-	}
-	return cmp.Compare(a.value, b.value)
-}
-
+// newPlan finds the hits in the view. Its caller holds mu.
 func (v *View) newPlan(q *Query) *plan {
 	p := &plan{view: v, query: q, from: max(q.Offset, 0), rank: -1}
 	p.to = p.from + min(q.Limit, math.MaxInt-p.from)
 	if q.OrderBy != ByID && v.schema.Column(q.OrderBy).Type == Time {
 		p.rank = v.schema.timeRank(q.OrderBy)
 	}
+	filter := v.table.predicate(&q.Filter)
+	p.scratch, p.hits = v.hits()
+	p.total = v.table.find(&filter, nil, p.hits)
 	return p
 }
 
 // add adds the documents of a partition.
 func (p *plan) add(partition int, s *Summary) {
-	null, nulls := position{null: true}, s.Count
+	nulls := s.Count
 	if p.rank >= 0 {
 		r := s.Times[p.rank]
 		nulls = r.Nulls
-		x := span{partition: partition, first: position{value: r.Min}, last: position{value: r.Max}, count: s.Count - nulls}
+		x := span{partition, r.Min, r.Max, s.Count - nulls}
 		if p.query.Desc {
-			x.first, x.last = position{value: ^r.Max}, position{value: ^r.Min}
+			x.first, x.last = ^r.Max, ^r.Min
 		}
 		if x.count > 0 {
 			p.spans = append(p.spans, x)
 		}
 	}
 	if nulls > 0 {
-		p.spans = append(p.spans, span{partition: partition, first: null, last: null, count: nulls})
+		p.spans = append(p.spans, span{partition, atEnd, atEnd, nulls})
 	}
 }
 
 // locate returns how many documents of the partitions are certainly before the page,
 // and the partitions to open because they may have documents on it.
 func (p *plan) locate() (before int, open []int) {
-	slices.SortFunc(p.spans, func(a, b span) int { return a.first.compare(b.first) })
+	slices.SortFunc(p.spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	// A span that starts later has more before it: those behind the page are the last.
-	behind := sort.Search(len(p.spans), func(i int) bool { return p.isBehind(&p.spans[i]) })
+	behind := sort.Search(len(p.spans), func(i int) bool { return p.upTo(p.spans[i].first, false) >= p.to })
 	reaching := slices.Clone(p.spans[:behind])
-	slices.SortFunc(reaching, func(a, b span) int { return a.last.compare(b.last) })
-	passed := sort.Search(len(reaching), func(i int) bool { return !p.isBefore(&reaching[i]) })
+	// All of a span is before the page if few enough precede its last document, ties included.
+	slices.SortFunc(reaching, func(a, b span) int { return cmp.Compare(a.last, b.last) })
+	passed := sort.Search(len(reaching), func(i int) bool { return p.upTo(reaching[i].last, true) > p.from })
 	for i := range reaching[:passed] {
 		before += reaching[i].count
 	}
 	return before, p.choose(reaching[passed:])
-}
-
-// isBehind says whether the hits before x fill the page; ties do not count. It counts
-// in the view only if the summaries do not say.
-func (p *plan) isBehind(x *span) bool {
-	n := p.outsideUpTo(x.first, false)
-	return n >= p.to || n+p.view.table.live >= p.to && n+p.inViewUpTo(x.first, false) >= p.to
-}
-
-// isBefore says whether so few hits precede the last document of x, ties included,
-// that all of x is before the page.
-func (p *plan) isBefore(x *span) bool {
-	n := p.outsideUpTo(x.last, true)
-	return n <= p.from && (n+p.view.table.live <= p.from || n+p.inViewUpTo(x.last, true) <= p.from)
-}
-
-// outsideUpTo counts the documents of partitions that certainly precede a position,
-// or, with ties, those that may precede or share it.
-func (p *plan) outsideUpTo(x position, ties bool) int {
-	n := 0
-	for i := range p.spans {
-		s := &p.spans[i]
-		if ties && s.first.compare(x) <= 0 || !ties && s.last.compare(x) < 0 {
-			n += s.count
-		}
-	}
-	return n
 }
 
 // choose returns the next partitions to open. Those that together fill the page are
@@ -227,11 +177,11 @@ func (p *plan) choose(reaching []span) (open []int) {
 	if len(reaching) == 0 {
 		return nil
 	}
-	slices.SortFunc(reaching, func(a, b span) int { return a.first.compare(b.first) })
-	at := p.outsideUpTo(reaching[0].first, false) + p.inViewUpTo(reaching[0].first, false)
+	slices.SortFunc(reaching, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	at := p.upTo(reaching[0].first, false)
 	for i, x := range reaching {
 		// Nulls tie with one another, so that nothing rules one of them out.
-		if x.first.null || at < p.to || 4*i < len(reaching) {
+		if x.first == atEnd || at < p.to || 4*i < len(reaching) {
 			open = append(open, x.partition)
 			at += min(x.count, p.to-at)
 		}
@@ -240,71 +190,39 @@ func (p *plan) choose(reaching []span) (open []int) {
 	return slices.Compact(open)
 }
 
-// inViewUpTo counts the hits in the view that precede a position, or, with ties, also
-// those that may share it.
-func (p *plan) inViewUpTo(x position, ties bool) int {
-	p.findHits()
-	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
-	switch {
-	case x.null && ties:
-		return p.total
-	case p.rank < 0, !x.null && !ties && x.value == math.MinInt64:
-		return 0
-	case x.null:
-	case ties:
-		hi = x.value
-	default:
-		hi = x.value - 1
-	}
-	if p.query.Desc && !x.null {
-		lo, hi = ^hi, math.MaxInt64
-	}
-	return p.countBetween(lo, hi)
-}
-
-// findHits finds the hits in the view, once.
-func (p *plan) findHits() {
-	if p.counted {
-		return
-	}
-	p.counted = true
-	t := p.view.table
-	filter := t.predicate(&p.query.Filter)
-	if p.total = t.live; filter.op == opAll && len(filter.of) == 0 {
-		return
-	}
-	p.scratch, p.hits = p.view.hits()
-	p.total = t.find(&filter, nil, p.hits)
-}
-
-// countBetween counts the hits in the view whose value in the column of the order
-// lies in [lo, hi].
-func (p *plan) countBetween(lo, hi int64) int {
-	t, col := p.view.table, p.query.OrderBy
-	if o := t.orderings[col].Load(); o != nil && p.hits == nil {
-		return t.rank(o, hi, true) - t.rank(o, lo, false)
-	}
-	n := 0
-	for number, g := range t.groups {
-		if g == nil {
-			continue
+// upTo counts the hits that certainly precede a place in the order or, with ties, those
+// that may precede or share it.
+func (p *plan) upTo(x int64, ties bool) int {
+	n := p.inViewUpTo(x, ties)
+	for _, s := range p.spans {
+		if ties && s.first <= x || !ties && s.last < x {
+			n += s.count
 		}
-		rows := g.Live
-		if p.hits != nil {
-			rows = *(*RowSet)(p.hits[number*rowWords:])
-		}
-		g.keepBetween(col, lo, hi, &rows)
-		n += rows.Count()
 	}
 	return n
 }
 
-// rank counts the documents of an ordering with a value less than v, or, with ties,
-// also those with v.
-func (t *table) rank(o *ordering, v int64, ties bool) int {
-	return sort.Search(len(o.sets[0]), func(i int) bool {
-		g, row := t.at(o.sets[0][i])
-		value := g.Columns[o.col].Values.At(row)
-		return value > v || value == v && !ties
-	})
+// inViewUpTo counts those of the view.
+func (p *plan) inViewUpTo(x int64, ties bool) int {
+	switch {
+	case x == atEnd && ties:
+		return p.total
+	case p.rank < 0, x == math.MinInt64 && !ties:
+		return 0
+	case !ties:
+		x--
+	}
+	lo, hi := int64(math.MinInt64), x
+	if p.query.Desc {
+		lo, hi = ^x, math.MaxInt64
+	}
+	n := 0
+	for number, g := range p.view.table.groups {
+		if g != nil {
+			rows := *(*RowSet)(p.hits[number*rowWords:])
+			g.keepBetween(p.query.OrderBy, lo, hi, &rows)
+			n += rows.Count()
+		}
+	}
+	return n
 }

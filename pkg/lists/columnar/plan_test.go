@@ -37,17 +37,7 @@ func (p *parted) open(t failer, part int) {
 		p.view.Apply(p.parts[part])
 		return
 	}
-	encoded := segment.Encode(p.schema, p.parts[part])
-	stored, err := segment.Decode(p.schema, encoded.Groups[columnar.Core])
-	for group := columnar.SearchText; group < columnar.NumColumnGroups && err == nil; group++ {
-		if p.schema.ColumnGroups().Has(group) {
-			err = stored.Decode(group, encoded.Groups[group])
-		}
-	}
-	if err != nil {
-		t.Fatalf("open part %d: %v", part, err)
-	}
-	segment.Load(p.view, stored)
+	segment.Load(p.view, wholeSegment(t, p.schema, segment.Encode(p.schema, p.parts[part])))
 }
 
 // closed returns the summaries of the parts that are not opened, and which parts

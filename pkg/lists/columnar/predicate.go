@@ -14,14 +14,10 @@ type predicate struct {
 	col      Col
 	lo, hi   int64
 	values   []string
-	codes    []int64  // opIn on a Keyword: a few codes,
-	set      Bits     // or a bit for each of many
+	codes    Bits     // opIn on a Keyword
 	ordinals []uint32 // opIDs, ascending
 	of       []predicate
 }
-
-// maxCodesCompared is up to how many codes are compared one by one.
-const maxCodesCompared = 4
 
 func (t *table) predicate(f *Filter) predicate {
 	f.check(t.schema)
@@ -43,7 +39,12 @@ func (t *table) predicate(f *Filter) predicate {
 			p.values = foldAll(f.values)
 		}
 		if !p.text {
-			t.encode(&p)
+			p.codes = t.dictionaries[p.col].codes(p.values)
+		}
+	case opNull:
+		if d := t.dictionaries[f.col]; d != nil {
+			p.op, p.codes = opIn, NewBits(d.Span())
+			p.codes.Add(0)
 		}
 	case opIDs:
 		p.ordinals = t.ordinals(f.ids)
@@ -65,14 +66,6 @@ func foldAll(values []string) []string {
 		}
 	}
 	return values
-}
-
-func (t *table) encode(p *predicate) {
-	d := t.dictionaries[p.col]
-	p.codes = d.codes(p.values)
-	if len(p.codes) > maxCodesCompared {
-		p.set, p.codes = codeBits(p.codes, d.Span()), nil
-	}
 }
 
 func (t *table) ordinals(ids [][16]byte) []uint32 {
@@ -122,7 +115,11 @@ func (p *predicate) narrow(number int, g *RowGroup, rows *RowSet) {
 		p.of[0].narrow(number, g, &held)
 		rows.Without(&held)
 	case opIn:
-		p.narrowIn(g, rows)
+		if p.text {
+			g.keepText(p.col, p.values, rows)
+		} else {
+			rows.keepCodes(g.Columns[p.col].Codes, p.codes)
+		}
 	case opNull:
 		g.keepNulls(p.col, rows)
 	case opIs:
@@ -130,7 +127,7 @@ func (p *predicate) narrow(number int, g *RowGroup, rows *RowSet) {
 	case opBetween:
 		g.keepBetween(p.col, p.lo, p.hi, rows)
 	case opVisible:
-		g.Visible.within(p.lo, p.hi, rows)
+		rows.keepWithin(g.Visible, p.lo, p.hi)
 	case opIDs:
 		p.narrowIDs(number, rows)
 	}
@@ -145,26 +142,6 @@ func (p *predicate) narrowAny(number int, g *RowGroup, rows *RowSet) {
 		found.Or(&left)
 	}
 	*rows = found
-}
-
-func (p *predicate) narrowIn(g *RowGroup, rows *RowSet) {
-	codes := &g.Columns[p.col].Values
-	switch {
-	case p.text:
-		g.keepText(p.col, p.values, rows)
-	case p.set != nil:
-		codes.among(p.set, rows)
-	case len(p.codes) == 1:
-		codes.within(p.codes[0], p.codes[0], rows)
-	default:
-		var found RowSet
-		for _, code := range p.codes {
-			left := *rows
-			codes.within(code, code, &left)
-			found.Or(&left)
-		}
-		*rows = found
-	}
 }
 
 func (p *predicate) narrowIDs(number int, rows *RowSet) {

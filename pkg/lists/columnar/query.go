@@ -43,7 +43,7 @@ type Hit struct {
 }
 
 // Query answers q. It panics when q asks of a column what the schema does not
-// declare, and when it may depend on text that Load left out; see Schema.Needs.
+// declare, and when it needs text, which the view does not keep.
 func (v *View) Query(q Query) Result {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -62,7 +62,7 @@ func Match(s *Schema, q Query, doc Document) bool {
 
 // ask returns the rows of the page and how many hits there are. Its caller holds mu.
 func (v *View) ask(q *Query) (page []uint32, total int) {
-	v.checkOrder(q)
+	v.check(q)
 	tokens := searchTokens(q.Search)
 	t := v.table
 	p := t.predicate(&q.Filter)
@@ -75,9 +75,13 @@ func (v *View) ask(q *Query) (page []uint32, total int) {
 	return t.page(q, hits, total), total
 }
 
-func (v *View) checkOrder(q *Query) {
+// check panics as Query does, apart from what predicate finds.
+func (v *View) check(q *Query) {
 	if q.OrderBy != ByID {
 		v.schema.want(q.OrderBy, "OrderBy", func(c Column) bool { return c.Sort })
+	}
+	if !v.table.text && v.schema.NeedsText(q) {
+		panic("index: Query: a view of schema " + v.schema.name + " keeps no text")
 	}
 }
 
@@ -106,7 +110,6 @@ func searchTokens(search []string) [][]byte {
 // find sets the bits of the documents that match and counts them.
 func (t *table) find(p *predicate, tokens [][]byte, hits Bits) int {
 	total := 0
-	search := search{tokens: tokens}
 	for number, g := range t.groups {
 		rows := (*RowSet)(hits[number*rowWords:])
 		if g == nil {
@@ -116,8 +119,7 @@ func (t *table) find(p *predicate, tokens [][]byte, hits Bits) int {
 		*rows = g.Live
 		p.narrow(number, g, rows)
 		if len(tokens) > 0 && !rows.Empty() {
-			g.mustHave(SetOf(SearchText), rows)
-			g.cache.narrow(&search, &g.Text[SearchText], number != t.tail, rows)
+			g.search(tokens, number != t.tail, rows)
 		}
 		total += rows.Count()
 	}

@@ -110,6 +110,44 @@ func (s *RowSet) bytes() int {
 	return 8 * rowWords
 }
 
+// keepWithin keeps the rows whose value lies in [lo, hi]. The loops make the bits of 64
+// rows without branches, which would be mispredicted for every other row.
+func (s *RowSet) keepWithin(values []int64, lo, hi int64) {
+	if lo > hi {
+		*s = RowSet{}
+		return
+	}
+	from, span := uint64(lo), uint64(hi)-uint64(lo)
+	for w := range s {
+		if s[w] == 0 {
+			continue
+		}
+		held := uint64(0)
+		for i, v := range values[w*64 : min(w*64+64, len(values))] {
+			bit := uint64(0)
+			if uint64(v)-from <= span {
+				bit = 1
+			}
+			held |= bit << i
+		}
+		s[w] &= held
+	}
+}
+
+// keepCodes keeps the rows whose code is in the set, which has room for every code.
+func (s *RowSet) keepCodes(codes []uint32, set Bits) {
+	for w := range s {
+		if s[w] == 0 {
+			continue
+		}
+		held := uint64(0)
+		for i, code := range codes[w*64 : min(w*64+64, len(codes))] {
+			held |= set[code>>6] >> (code & 63) & 1 << i
+		}
+		s[w] &= held
+	}
+}
+
 // Bits is a larger set of numbers, with a bit for each.
 type Bits []uint64
 

@@ -55,17 +55,13 @@ const maxColumns = 64
 type Schema struct {
 	name    string
 	columns []Column
-	text    [NumColumnGroups][]Col // the Text columns of each group, in the order in which rows keep them
-	place   []textPlace            // by Col
-
-	textGroups []ColumnGroup // those that have columns
+	text    [2][]Col    // the Text columns with Search, and the others, as rows keep them
+	place   []textPlace // by Col
 }
 
-// textPlace says where a row keeps a Text column.
-type textPlace struct {
-	group ColumnGroup
-	rank  uint8
-}
+// textPlace says where a row keeps a Text column: in which of its texts, and at
+// which place there.
+type textPlace struct{ texts, rank uint8 }
 
 // NewSchema declares a kind of documents. It refuses more than 64 columns, a name
 // that is empty or used twice, and a flag that does not fit its column's type.
@@ -118,21 +114,22 @@ func (s *Schema) arrangeText() {
 		if c.Type != Text {
 			continue
 		}
-		group := OtherText
+		texts := uint8(1)
 		if c.Search {
-			group = SearchText
+			texts = 0
 		}
-		s.text[group] = append(s.text[group], Col(i+1))
-	}
-	for g, cols := range s.text {
-		if len(cols) > 0 {
-			s.textGroups = append(s.textGroups, ColumnGroup(g))
-		}
-		for rank, col := range cols {
-			s.place[col] = textPlace{ColumnGroup(g), uint8(rank)}
-		}
+		s.place[i+1] = textPlace{texts, uint8(len(s.text[texts]))}
+		s.text[texts] = append(s.text[texts], Col(i+1))
 	}
 }
+
+// HasText says whether the schema has a Text.
+func (s *Schema) HasText() bool { return len(s.text[0])+len(s.text[1]) > 0 }
+
+// TextColumns counts the Text columns with Search, and the others.
+func (s *Schema) TextColumns() [2]int { return [2]int{len(s.text[0]), len(s.text[1])} }
+
+func (s *Schema) isText(col Col) bool { return col != ByID && s.Column(col).Type == Text }
 
 // First is the schema as it was with its first n columns.
 func (s *Schema) First(n int) *Schema { return MustSchema(s.name, s.columns[:n]...) }
@@ -167,13 +164,6 @@ func (s *Schema) find(name string) Col {
 
 // Column returns the declaration of a column.
 func (s *Schema) Column(c Col) Column { return s.columns[c-1] }
-
-// TextGroups returns the groups of Text columns that the schema has.
-func (s *Schema) TextGroups() []ColumnGroup { return s.textGroups }
-
-// TextColumns returns the Text columns of a group as declared, which is the order in
-// which rows keep them.
-func (s *Schema) TextColumns(g ColumnGroup) []Col { return s.text[g] }
 
 // want panics unless c is a column for which ok holds; to use it for something
 // else is a mistake in the program.

@@ -62,6 +62,11 @@ func TestMisusePanics(t *testing.T) {
 		{"Is on a Keyword", ask(columnar.Is(state, true)), "not for column state"},
 		{"Between on a Text", ask(columnar.Not(columnar.Any(columnar.Between(sku, 1, 2)))), "not for column sku"},
 		{"order by a Keyword", func() { view.Query(columnar.Query{OrderBy: state}) }, "not for column state"},
+		{"search without text", func() { columnar.NewCoreView(everything).Query(columnar.Query{Search: []string{"a"}}) }, "keeps no text"},
+		{"order by a Text without text", func() { columnar.NewCoreView(everything).Query(columnar.Query{OrderBy: name}) }, "keeps no text"},
+		{"filter of a Text without text", func() {
+			columnar.NewCoreView(everything).Query(columnar.Query{Filter: columnar.Not(columnar.Null(ref))})
+		}, "keeps no text"},
 		{"Match", func() {
 			columnar.Match(everything, columnar.Query{Filter: columnar.Is(name, true)}, everything.Build([16]byte{}, 0).Document(1, 1))
 		}, "not for column name"},

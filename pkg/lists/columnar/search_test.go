@@ -12,12 +12,12 @@ import (
 
 // textsOf has one row for each list of values.
 func textsOf(values [][]string) TextRows {
-	t := newTexts()
+	t := TextRows{Starts: []uint32{0}}
 	for _, row := range values {
 		for _, v := range row {
-			t.Data = append(append(t.Data, v...), EndValue)
+			t.Data = append(append(t.Data, v...), endValue)
 		}
-		t.Data = append(t.Data, EndColumn)
+		t.Data = append(t.Data, endColumn)
 		t.close()
 	}
 	return t
@@ -66,7 +66,7 @@ func corpora(random *rand.Rand) []struct {
 // What is found is what bytes.Contains finds in each value, whatever rows are asked
 // for, whether the row group is closed or not, and the second time as the first.
 func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 8))
+	random, schema := rand.New(rand.NewPCG(7, 8)), MustSchema("some", Column{Name: "name", Type: Text, Search: true})
 	for _, corpus := range corpora(random) {
 		for _, n := range []int{1, 65, 1000, MaxRowGroup} {
 			t.Run(fmt.Sprint(corpus.name, "/", n), func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
 					values[i] = corpus.row(i)
 				}
 				texts := textsOf(values)
-				open, closed := new(searchCache), new(searchCache)
+				open, closed := &RowGroup{schema: schema, Text: Texts{texts, {}}}, &RowGroup{schema: schema, Text: Texts{texts, {}}}
 				for i, token := range corpus.tokens {
 					tokens := [][]byte{[]byte(token)}
 					if i%3 == 2 {
@@ -85,17 +85,17 @@ func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
 						rows := randomRows(random, share, n)
 						want := rows
 						want.keep(func(row int) bool { return contains(values[row], tokens) })
-						for name, h := range map[string]*searchCache{"open": open, "closed": closed} {
+						for name, g := range map[string]*RowGroup{"open": open, "closed": closed} {
 							got := rows
-							h.narrow(&search{tokens: tokens}, &texts, name == "closed", &got)
+							g.search(tokens, name == "closed", &got)
 							if got != want {
 								t.Fatalf("%s: search %q in %d rows: %d rows, want %d", name, tokens, rows.Count(), got.Count(), want.Count())
 							}
 						}
 					}
 				}
-				if open.bytes() != 0 || n > 2*minIndexedRows && closed.bytes() == 0 {
-					t.Errorf("an open row group caches %d bytes, a closed one %d", open.bytes(), closed.bytes())
+				if o, c := len(open.cache.tokens()), len(closed.cache.tokens()); o != 0 || n > 2*minCachedRows && c == 0 {
+					t.Errorf("an open row group caches %d tokens, a closed one %d", o, c)
 				}
 			})
 		}
@@ -113,27 +113,4 @@ func contains(values []string, tokens [][]byte) bool {
 	return !slices.ContainsFunc(tokens, func(token []byte) bool {
 		return !slices.ContainsFunc(values, func(v string) bool { return bytes.Contains([]byte(v), token) })
 	})
-}
-
-func TestSearchWithoutSearchedTextFindsNothing(t *testing.T) {
-	texts := newTexts()
-	for _, n := range []int{1, minIndexedRows + 1} {
-		for _, tokens := range [][][]byte{{[]byte("a")}, {[]byte("ab"), []byte("abc")}} {
-			rows := *AllRows(n)
-			if new(searchCache).narrow(&search{tokens: tokens}, &texts, true, &rows); !rows.Empty() {
-				t.Errorf("%q in %d rows: found %d", tokens, n, rows.Count())
-			}
-		}
-	}
-}
-
-// The index of a row group is for the rows that it had; one that takes more has none.
-func TestPackedRowGroupForgetsItsSearches(t *testing.T) {
-	texts := textsOf(make([][]string, 100))
-	var h searchCache
-	rows := *AllRows(100)
-	h.narrow(&search{tokens: [][]byte{[]byte("abc")}}, &texts, true, &rows)
-	if h.forget(); h.bytes() != 0 {
-		t.Errorf("remembers %d bytes", h.bytes())
-	}
 }

@@ -2,7 +2,6 @@ package columnar_test
 
 import (
 	"bytes"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,34 +13,23 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
-// decoded reads the groups of a segment.
-func decoded(t failer, s *columnar.Schema, e segment.Encoded, groups ...columnar.ColumnGroup) *segment.Segment {
+// coreSegment reads a segment without its text.
+func coreSegment(t failer, s *columnar.Schema, e segment.Encoded) *segment.Segment {
 	t.Helper()
-	g, err := segment.Decode(s, e.Groups[columnar.Core])
+	g, err := segment.Decode(s, e.Groups[segment.Core], nil)
 	if err != nil {
-		t.Fatalf("DecodeSegment: %v", err)
-	}
-	for _, group := range groups {
-		if err := g.Decode(group, e.Groups[group]); err != nil {
-			t.Fatalf("Decode(%d): %v", group, err)
-		}
+		t.Fatalf("Decode: %v", err)
 	}
 	return g
 }
 
 func wholeSegment(t failer, s *columnar.Schema, e segment.Encoded) *segment.Segment {
 	t.Helper()
-	return decoded(t, s, e, textGroups(s)...)
-}
-
-func textGroups(s *columnar.Schema) []columnar.ColumnGroup {
-	var groups []columnar.ColumnGroup
-	for g := columnar.SearchText; g < columnar.NumColumnGroups; g++ {
-		if s.ColumnGroups().Has(g) {
-			groups = append(groups, g)
-		}
+	g, err := segment.Decode(s, e.Groups[segment.Core], e.Groups[segment.Text])
+	if err != nil {
+		t.Fatalf("Decode: %v", err)
 	}
-	return groups
+	return g
 }
 
 // bytesOf are the documents as they are written one by one.
@@ -71,7 +59,7 @@ func (m model) current() []columnar.Document {
 func checkSegment(t failer, e segment.Encoded, want []columnar.Document) {
 	t.Helper()
 	g := wholeSegment(t, everything, e)
-	got := slices.Collect(g.Documents())
+	got := g.Documents()
 	if a, b := bytesOf(want), bytesOf(got); !slices.EqualFunc(a, b, bytes.Equal) {
 		t.Fatalf("the segment holds (-want +got):\n%s", gocmp.Diff(a, b))
 	}
@@ -177,22 +165,4 @@ func TestLargeSegmentsMergeAsTheirDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSegment(t, e, m.current())
-}
-
-func TestGroupsAreTiedToTheirSegment(t *testing.T) {
-	doc := func(text string) columnar.Document {
-		return everything.Build(number(1), 0).Text(name, text).Text(ref, text).Document(1, 1)
-	}
-	a := segment.Encode(everything, []columnar.Document{doc("one")})
-	b := segment.Encode(everything, []columnar.Document{doc("two")})
-	g := decoded(t, everything, a)
-	if err := g.Decode(columnar.SearchText, b.Groups[columnar.SearchText]); !errors.Is(err, columnar.ErrFormat) {
-		t.Errorf("text of another segment: %v, want ErrFormat", err)
-	}
-	if err := g.Decode(columnar.SearchText, a.Groups[columnar.OtherText]); !errors.Is(err, columnar.ErrFormat) {
-		t.Errorf("another group: %v, want ErrFormat", err)
-	}
-	if err := g.Decode(columnar.SearchText, a.Groups[columnar.SearchText]); err != nil {
-		t.Errorf("its own text: %v", err)
-	}
 }

@@ -35,10 +35,10 @@ func (v *View) Summary() Summary {
 	defer v.mu.RUnlock()
 	t := v.table
 	s := Summary{Count: t.live, Times: []TimeRange{}}
-	s.Visible, _ = t.bounds(func(g *RowGroup) (*Ints, *RowSet) { return &g.Visible, nil })
+	s.Visible, _ = t.bounds(func(g *RowGroup) ([]int64, *RowSet) { return g.Visible, nil })
 	for i, declared := range v.schema.columns {
 		if declared.Type == Time {
-			r, n := t.bounds(func(g *RowGroup) (*Ints, *RowSet) { return &g.Columns[i+1].Values, g.Columns[i+1].Null })
+			r, n := t.bounds(func(g *RowGroup) ([]int64, *RowSet) { return g.Columns[i+1].Numbers, g.Columns[i+1].Null })
 			s.Times = append(s.Times, TimeRange{Range: r, Nulls: t.live - n})
 		}
 	}
@@ -55,7 +55,7 @@ func (s Summary) Equal(other Summary) bool {
 
 // bounds returns the least and the greatest number of a column in live rows, and how
 // many rows are not null.
-func (t *table) bounds(column func(*RowGroup) (values *Ints, null *RowSet)) (Range, int) {
+func (t *table) bounds(column func(*RowGroup) (values []int64, null *RowSet)) (Range, int) {
 	n, r := 0, Range{Min: math.MaxInt64, Max: math.MinInt64}
 	for _, g := range t.groups {
 		if g == nil {
@@ -65,7 +65,7 @@ func (t *table) bounds(column func(*RowGroup) (values *Ints, null *RowSet)) (Ran
 		rows := g.Live
 		rows.Without(null)
 		for row := range rows.all() {
-			v := values.At(row)
+			v := values[row]
 			r.Min, r.Max = min(r.Min, v), max(r.Max, v)
 			n++
 		}

@@ -11,6 +11,7 @@ import (
 // revisions of deleted documents.
 type table struct {
 	schema       *Schema
+	text         bool        // whether row groups have text
 	groups       []*RowGroup // by number; nil where one was rewritten
 	free         []int       // numbers without a row group
 	tail         int         // number of the row group that takes rows, or noTail
@@ -24,9 +25,9 @@ type table struct {
 
 const noTail = -1
 
-func newTable(s *Schema) *table {
+func newTable(s *Schema, text bool) *table {
 	t := &table{
-		schema: s, tail: noTail, tombstones: map[Key]int64{}, dictionaries: NewDictionaries(s),
+		schema: s, text: text, tail: noTail, tombstones: map[Key]int64{}, dictionaries: NewDictionaries(s),
 		orderings: make([]atomic.Pointer[ordering], len(s.columns)+1),
 	}
 	t.orderings[ByID].Store(&ordering{col: ByID})
@@ -93,7 +94,6 @@ func (t *table) apply(docs []*Document) {
 	}
 	t.reorder(swaps)
 	t.rewrite()
-	t.rewriteDictionaries()
 }
 
 // superseded says whether a version counts, and which row, if any, it takes the place
@@ -105,9 +105,9 @@ func (t *table) superseded(v version, at int, found bool) (old uint32, counts bo
 	}
 	old = t.ids()[at]
 	g, row := t.at(old)
-	revision := g.Revision.At(row)
-	if v.revision == revision && !v.deleted && v.visible > g.Visible.At(row) {
-		g.Visible.set(row, g.Rows(), v.visible) // The later of the two moments stays.
+	revision := g.Revision[row]
+	if v.revision == revision && !v.deleted {
+		g.Visible[row] = max(g.Visible[row], v.visible)
 	}
 	return old, v.revision > revision || v.revision == revision && v.deleted
 }
@@ -141,9 +141,9 @@ func (t *table) openGroup() *RowGroup {
 		if g := t.groups[t.tail]; g.Rows() < MaxRowGroup {
 			return g
 		}
-		t.groups[t.tail].pack()
+		t.groups[t.tail].finish()
 	}
-	g := NewRowGroup(t.schema)
+	g := NewRowGroup(t.schema, t.text)
 	t.tail = t.addGroup(g)
 	return g
 }
@@ -159,14 +159,14 @@ func (t *table) addGroup(g *RowGroup) (number int) {
 	return len(t.groups) - 1
 }
 
-// reorder updates the orderings. One to which most of the documents are new, or by text
-// that some rows lack, is made again when a query asks for it.
+// reorder updates the orderings. One to which most of the documents are new is made again
+// when a query asks for it.
 func (t *table) reorder(swaps []swap) {
 	for col := range t.orderings {
 		o := t.orderings[col].Load()
 		switch {
 		case o == nil:
-		case Col(col) != ByID && (2*len(swaps) > t.live || !t.hasText(Col(col))):
+		case Col(col) != ByID && 2*len(swaps) > t.live:
 			t.orderings[col].Store(nil)
 		default:
 			t.change(o, swaps)
@@ -179,19 +179,13 @@ func (t *table) reorder(swaps []swap) {
 const minLoadedRows = 512
 
 // needsRewrite says that a row group has no live row, or that a third of its rows
-// are dead, or that it was loaded with few rows. Rows whose text was not loaded
-// cannot be copied yet.
+// are dead, or that it was loaded with few rows.
 func (t *table) needsRewrite(number int) bool {
 	g := t.groups[number]
-	dead := g.Rows() - g.liveCount
-	switch {
-	case g.liveCount == 0 && number != t.tail:
-		return true
-	case g.missing != 0:
-		return false
-	case number != t.tail && g.Rows() < minLoadedRows:
+	if number != t.tail && (g.liveCount == 0 || g.Rows() < minLoadedRows) {
 		return true
 	}
+	dead := g.Rows() - g.liveCount
 	return dead >= 64 && 3*dead > g.Rows()
 }
 
@@ -221,35 +215,12 @@ func (t *table) rewrite() {
 	}
 	t.reorder(swaps)
 	for _, number := range from {
-		// A batch may still point to the row group: free its memory.
-		*t.groups[number] = RowGroup{schema: t.schema}
 		t.groups[number] = nil
 	}
 	t.free = append(t.free, from...)
 }
 
-// rewriteDictionaries drops the values of Keyword columns that no row has, once
-// more than half of them may be such.
-func (t *table) rewriteDictionaries() {
-	for col, d := range t.dictionaries {
-		if d == nil || !d.needsRewrite() {
-			continue
-		}
-		smaller := newDictionary()
-		become := d.into(smaller)
-		for number, g := range t.groups {
-			if g == nil {
-				continue
-			}
-			if g.replaceCodes(col, become); number != t.tail {
-				g.Columns[col].Values.pack()
-			}
-		}
-		smaller.checked = len(smaller.Ends)
-		t.dictionaries[col] = smaller
-	}
-}
-
+// bytes is what the table takes, and what queries may add to it.
 func (t *table) bytes() int64 {
 	n := 8*cap(t.groups) + 64*len(t.tombstones) + 1024
 	for _, g := range t.groups {
@@ -262,12 +233,7 @@ func (t *table) bytes() int64 {
 			n += d.bytes()
 		}
 	}
-	for col := range t.orderings {
-		if o := t.orderings[col].Load(); o != nil {
-			n += 4 * (cap(o.sets[0]) + cap(o.sets[1]))
-		}
-	}
-	return int64(n)
+	return int64(n + t.schema.workMemory()*t.live)
 }
 
 // Newest returns the documents that count, in the order of their keys: of those with

@@ -1,47 +1,66 @@
 package columnar
 
-import "bytes"
-
-// EndValue and EndColumn end a value and a column in a row. Neither occurs in valid
-// UTF-8, so that no token is found across the end of a value.
-const (
-	EndValue  = 0xff
-	EndColumn = 0xfe
+import (
+	"bytes"
+	"unicode/utf8"
 )
 
-// TextRows is a row group's text in one column group. A row is, for every column
-// of the group, each value and EndValue, and then EndColumn.
+// endValue and endColumn end a value and a column in a row. Neither occurs in valid
+// UTF-8, so that no token is found across the end of a value.
+const (
+	endValue  = 0xff
+	endColumn = 0xfe
+)
+
+// TextRows is the text of a row group: that of its searched columns, or of the others.
+// A row is, for every column, each value and endValue, and then endColumn.
 type TextRows struct {
 	Data   []byte
 	Starts []uint32 // one more than there are rows
 }
 
-func newTexts() TextRows { return TextRows{Starts: []uint32{0}} }
-
 // Row returns the text of a row.
 func (t *TextRows) Row(i int) []byte { return t.Data[t.Starts[i]:t.Starts[i+1]] }
 
-// narrow keeps the rows in which a token occurs, reading each.
-func (t *TextRows) narrow(token []byte, rows *RowSet) {
-	for row := range rows.all() {
-		if !bytes.Contains(t.Row(row), token) {
-			rows.drop(row)
+// find returns the rows in which a token occurs.
+func (t *TextRows) find(token []byte) *RowSet {
+	found, row := new(RowSet), 0
+	for from := 0; ; from = int(t.Starts[row]) {
+		n := bytes.Index(t.Data[from:], token)
+		if n < 0 {
+			return found
 		}
+		for row++; int(t.Starts[row]) <= from+n; row++ {
+		}
+		found.add(row - 1)
 	}
+}
+
+// ValidRow says whether a row has so many columns of valid UTF-8, each value behind its
+// end.
+func ValidRow(row []byte, columns int) bool {
+	for ; columns > 0; columns-- {
+		values, rest, ended := bytes.Cut(row, []byte{endColumn})
+		if !ended || len(values) > 0 && values[len(values)-1] != endValue {
+			return false
+		}
+		for value := range bytes.SplitSeq(values, []byte{endValue}) {
+			if !utf8.Valid(value) {
+				return false
+			}
+		}
+		row = rest
+	}
+	return len(row) == 0
 }
 
 // close ends the row of the bytes appended to data.
 func (t *TextRows) close() { t.Starts = append(t.Starts, uint32(len(t.Data))) }
 
-func (t *TextRows) pack() {
-	t.Data = append(make([]byte, 0, len(t.Data)), t.Data...)
-	t.Starts = append(make([]uint32, 0, len(t.Starts)), t.Starts...)
-}
-
 // column returns a row from the column of that rank on.
 func column(row []byte, rank uint8) []byte {
 	for ; rank > 0; rank-- {
-		row = row[bytes.IndexByte(row, EndColumn)+1:]
+		row = row[bytes.IndexByte(row, endColumn)+1:]
 	}
 	return row
 }
@@ -49,34 +68,26 @@ func column(row []byte, rank uint8) []byte {
 // first returns the first value of the column of that rank in a row.
 func first(row []byte, rank uint8) (value []byte, ok bool) {
 	row = column(row, rank)
-	if row[0] == EndColumn {
+	if row[0] == endColumn {
 		return nil, false
 	}
-	return row[:bytes.IndexByte(row, EndValue)], true
+	return row[:bytes.IndexByte(row, endValue)], true
+}
+
+// textValues returns the values of the column of that rank in a row.
+func textValues(row []byte, rank uint8) [][]byte {
+	row = column(row, rank)
+	row = row[:bytes.IndexByte(row, endColumn)]
+	if len(row) == 0 {
+		return nil
+	}
+	return bytes.Split(row[:len(row)-1], []byte{endValue})
 }
 
 // appendColumn appends the values of a cell and ends the column.
 func appendColumn(dst []byte, c *cell) []byte {
 	for v := range stringsIn(c.list) {
-		dst = append(append(dst, v...), EndValue)
+		dst = append(append(dst, v...), endValue)
 	}
-	return append(dst, EndColumn)
-}
-
-// fingerprint returns that of the first value of a Text, or 0 when it has none.
-func (c *cell) fingerprint() int64 {
-	for v := range stringsIn(c.list) {
-		return Fingerprint(v)
-	}
-	return 0
-}
-
-// Fingerprint hashes a value to one byte from 1 to 255, by FNV-1a: few rows that
-// have the fingerprint of a value have another value.
-func Fingerprint(value []byte) int64 {
-	h := uint32(2166136261)
-	for _, b := range value {
-		h = (h ^ uint32(b)) * 16777619
-	}
-	return int64(uint64(h)*255>>32) + 1
+	return append(dst, endColumn)
 }

@@ -14,8 +14,14 @@ type View struct {
 }
 
 // NewView returns a view without documents.
-func NewView(s *Schema) *View {
-	return &View{schema: s, table: newTable(s), scratch: sync.Pool{New: func() any { return new(Bits) }}}
+func NewView(s *Schema) *View { return newView(s, true) }
+
+// NewCoreView returns a view that keeps no text. It answers the queries that do not need
+// any; see Schema.NeedsText.
+func NewCoreView(s *Schema) *View { return newView(s, false) }
+
+func newView(s *Schema, text bool) *View {
+	return &View{schema: s, table: newTable(s, text && s.HasText()), scratch: sync.Pool{New: func() any { return new(Bits) }}}
 }
 
 // Apply adds documents to the view. Of the documents of one ID and Sub, in
@@ -46,7 +52,7 @@ func (v *View) Len() int {
 	return v.table.live
 }
 
-// Bytes estimates the memory that the view takes, in bytes.
+// Bytes bounds the memory that the view takes, in bytes, and what queries may add.
 func (v *View) Bytes() int64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -182,7 +182,7 @@ func TestWalkByIDNeverPartsDocumentsOfOneID(t *testing.T) {
 	}
 }
 
-// The first searches of a view make its bigram indexes, all at once.
+// The first searches of a view fill its caches, all at once.
 func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
 	const docs = 3*4096 + 100
 	v := columnar.NewView(everything)

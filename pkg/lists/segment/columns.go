@@ -7,29 +7,46 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
-// appendNumbers writes as many of the lowest bytes of the numbers as width says: all
-// lowest ones, all next ones, and so on, so that those that hardly differ are together.
-func appendNumbers(dst []byte, values []int64, width int) []byte {
-	for plane := range width {
+// appendNumbers writes the lowest bytes of all numbers, then the next bytes of all, and so
+// on, so that those that hardly differ are together.
+func appendNumbers[T uint32 | int64](dst []byte, values []T) []byte {
+	for shift := 0; shift < 8*binary.Size(T(0)); shift += 8 {
 		for _, v := range values {
-			dst = append(dst, byte(v>>(8*plane)))
+			dst = append(dst, byte(v>>shift))
 		}
 	}
 	return dst
 }
 
-// numbers reads four or eight bytes of each of n numbers.
-func (r *reader) numbers(out []int64, width int) {
-	n := len(out)
-	clear(out)
-	for from := 0; from < width; from += 4 {
-		planes := r.fixed(4 * n)
-		a, b, c, d := planes[:n], planes[n:2*n], planes[2*n:3*n], planes[3*n:]
-		for i := range out {
-			low := uint64(a[i]) | uint64(b[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24
-			out[i] |= int64(low << (8 * from))
+// numbers reads n numbers.
+func numbers[T uint32 | int64](r *reader, n int) []T {
+	out := make([]T, n)
+	for shift := 0; shift < 8*binary.Size(T(0)); shift += 8 {
+		for i, b := range r.fixed(n) {
+			out[i] |= T(b) << shift
 		}
 	}
+	return out
+}
+
+// appendLengths writes how far each end lies behind the one before.
+func appendLengths(dst []byte, ends []uint32) []byte {
+	lengths, before := make([]uint32, len(ends)), uint32(0)
+	for i, end := range ends {
+		lengths[i], before = end-before, end
+	}
+	return appendNumbers(dst, lengths)
+}
+
+// ends reads n ends within what follows them.
+func (r *reader) ends(n int) []uint32 {
+	ends, end := numbers[uint32](r, n), uint64(0)
+	for i, length := range ends {
+		end += uint64(length)
+		ends[i] = uint32(end)
+	}
+	r.Fail(end > uint64(len(r.Data)))
+	return ends
 }
 
 // appendRows writes a bit for each of n rows; nil: none.
@@ -62,11 +79,7 @@ func (r *reader) rowSet(n int) *columnar.RowSet {
 // appendDictionary writes the values of a Keyword.
 func appendDictionary(dst []byte, d *columnar.Dictionary) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(d.Ends)))
-	lengths := make([]int64, len(d.Ends))
-	for i := range d.Ends {
-		lengths[i] = int64(len(d.Value(int64(i + 1))))
-	}
-	return append(appendNumbers(dst, lengths, 4), d.Data...)
+	return append(appendLengths(dst, d.Ends), d.Data...)
 }
 
 // dictionary keeps parts of what it reads.
@@ -75,18 +88,11 @@ func (r *reader) dictionary(d *columnar.Dictionary) {
 	if r.Fail(4*n > len(r.Data)); r.Bad {
 		return
 	}
-	lengths := make([]int64, n)
-	r.numbers(lengths, 4)
-	d.Ends = make([]uint32, n)
-	end := uint64(0)
-	for i, length := range lengths {
-		end += uint64(length)
-		d.Ends[i] = uint32(end)
-	}
-	if d.Data = slices.Clip(r.Take(end)); r.Bad {
+	if d.Ends = r.ends(n); n == 0 || r.Bad {
 		return
 	}
-	for code := 1; code < d.Span(); code++ {
-		r.Fail(!columnar.ValidStrings(d.Value(int64(code))))
+	d.Data = slices.Clip(r.Take(uint64(d.Ends[n-1])))
+	for code := uint32(1); !r.Bad && int(code) < d.Span(); code++ {
+		r.Fail(!columnar.ValidStrings(d.Value(code)))
 	}
 }

@@ -8,10 +8,11 @@
 //
 // # Format
 //
-// A segment has a core and up to two groups of text, each stored on its own:
+// A segment has a core and, where the schema has a Text, a group of text, each stored on
+// its own:
 //
 //	┌─────────────────────────────────────────────────────────────────────────┐
-//	│ "cseg" <4b> │ format = 2 <1b> │ group <1b> │ segment id <16b>            │
+//	│ "cseg" <4b> │ format = 3 <1b> │ group <1b> │ segment id <16b>            │
 //	├─────────────────────────────────────────────────────────────────────────┤
 //	│ schema <8b> │ documents <4b> │ deleted ones <4b>                         │
 //	├─────────────────────────────────────────────────────────────────────────┤
@@ -21,8 +22,8 @@
 //	│ CRC-32C of all before <4b>                                               │
 //	└─────────────────────────────────────────────────────────────────────────┘
 //
-// group is 0 for the core, 1 for text with Search, 2 for other text. The segment id
-// is made of the content of all groups by SHA-256 and the same in all; schema is made
+// group is 0 for the core, 1 for text. The segment id is made of the content of both
+// groups by SHA-256 and the same in both; schema is made
 // of the schema's name and the names, types and flags of its columns by SHA-256. A
 // block, and its text, is the next 4,096 documents, the last fewer. Integers are little
 // endian.
@@ -42,12 +43,13 @@
 //	bits         a bit for each row, from the lowest up, in whole bytes
 //	numbers      │ lowest byte of all numbers │ next byte of all numbers │ ...
 //
-//	text         │ length of each row <numbers of 4b> │ row │ row │ ...
+//	text         for the columns with Search, and then for the others:
+//	             │ length of each row <numbers of 4b> │ row │ row │ ...
 //	row          for each column: │ value │ 0xff │ value │ 0xff │ ... │ 0xfe │
 //
 // A code is 0 for no value, n+1 for value n. Values are in the order in which they
 // first occur. Columns of text are in the order of the schema. Deleted documents have
-// no values. The number of a row without a value means nothing.
+// no values. The number of a row without a value is 0.
 //
 // Rows and columns are not stored as differences: where bytes of
 // equal weight stand together, zstd finds that they hardly differ, and that a time is

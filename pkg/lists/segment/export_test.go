@@ -12,7 +12,7 @@ type Parts struct {
 }
 
 // TakeApart is the reverse of Assemble, for groups that were encoded here.
-func TakeApart(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (Parts, error) {
+func TakeApart(s *columnar.Schema, g Group, data []byte) (Parts, error) {
 	r, h, err := openGroup(s, g, data)
 	if err != nil {
 		return Parts{}, err
@@ -28,7 +28,7 @@ func TakeApart(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (Parts, 
 }
 
 // Assemble makes a group with a right checksum of any parts.
-func Assemble(s *columnar.Schema, g columnar.ColumnGroup, p Parts) []byte {
+func Assemble(s *columnar.Schema, g Group, p Parts) []byte {
 	data := head{p.ID, p.Counts[0], p.Counts[1]}.append(nil, s, g)
 	for _, raw := range p.Frames {
 		data = appendFrame(data, raw)

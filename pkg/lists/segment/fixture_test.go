@@ -43,24 +43,11 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// decoded reads the groups of a segment.
-func decoded(t failer, s *columnar.Schema, e segment.Encoded, groups ...columnar.ColumnGroup) *segment.Segment {
-	t.Helper()
-	g, err := segment.Decode(s, e.Groups[columnar.Core])
-	if err != nil {
-		t.Fatalf("Decode: %v", err)
-	}
-	for _, group := range groups {
-		if err := g.Decode(group, e.Groups[group]); err != nil {
-			t.Fatalf("Decode(%d): %v", group, err)
-		}
-	}
-	return g
-}
-
-func wholeSegment(t failer, s *columnar.Schema, e segment.Encoded) *segment.Segment {
-	t.Helper()
-	return decoded(t, s, e, s.TextGroups()...)
+// read decodes a segment in which one group has other bytes.
+func read(e segment.Encoded, group segment.Group, data []byte) error {
+	e.Groups[group] = data
+	_, err := segment.Decode(everything, e.Groups[segment.Core], e.Groups[segment.Text])
+	return err
 }
 
 // bytesOf are the documents as they are written one by one.

@@ -35,7 +35,7 @@ func vectorDocuments() []columnar.Document {
 	return docs
 }
 
-func takeApart(t failer, g columnar.ColumnGroup, data []byte) segment.Parts {
+func takeApart(t failer, g segment.Group, data []byte) segment.Parts {
 	t.Helper()
 	p, err := segment.TakeApart(everything, g, data)
 	if err != nil {
@@ -69,12 +69,11 @@ func TestSegmentHasTheSpecifiedForm(t *testing.T) {
 				"8484e9" + "030303" + zeros(6) + // visible
 				"010002" + zeros(3) + // codes
 				"06" + "01" + // open is null in the second and third, true in the first
-				"03" + "efefef" + "030303" + zeros(6), // at is null in the first and second, 1007
+				"03" + "0000ef" + "000003" + zeros(6), // at is null in the first and second, 1007
 		},
-		{"010105" + zeros(3) + "fe" + "fe" + "78ff79fffe"},
-		{"010103" + zeros(3) + "fe" + "fe" + "6efffe"},
+		{"010105" + zeros(3) + "fe" + "fe" + "78ff79fffe" + "010103" + zeros(3) + "fe" + "fe" + "6efffe"},
 	} {
-		p, err := segment.TakeApart(small, columnar.ColumnGroup(g), e.Groups[g])
+		p, err := segment.TakeApart(small, segment.Group(g), e.Groups[g])
 		if err != nil {
 			t.Fatalf("group %d: %v", g, err)
 		}
@@ -86,45 +85,41 @@ func TestSegmentHasTheSpecifiedForm(t *testing.T) {
 			t.Errorf("group %d has frames\n%q, want\n%q", g, got, want)
 		}
 	}
-	if want := "cseg\x02\x00"; !strings.HasPrefix(string(e.Groups[columnar.Core]), want) {
-		t.Errorf("core starts with %q, want %q", e.Groups[columnar.Core][:6], want)
+	if want := "cseg\x03\x00"; !strings.HasPrefix(string(e.Groups[segment.Core]), want) {
+		t.Errorf("core starts with %q, want %q", e.Groups[segment.Core][:6], want)
 	}
 }
 
 func TestAlteredGroupsAreRefused(t *testing.T) {
 	e := segment.Encode(everything, vectorDocuments())
-	for g := range e.Groups {
-		group := columnar.ColumnGroup(g)
-		read := func(data []byte) error {
-			if group == columnar.Core {
-				_, err := segment.Decode(everything, data)
-				return err
-			}
-			return decoded(t, everything, e).Decode(group, data)
-		}
-		data := e.Groups[g]
-		if err := read(data); err != nil {
-			t.Fatalf("%s as written: %v", group, err)
+	other := segment.Encode(everything, vectorDocuments()[1:])
+	if err := read(e, segment.Text, other.Groups[segment.Text]); !errors.Is(err, columnar.ErrFormat) {
+		t.Errorf("text of another segment: %v, want ErrFormat", err)
+	}
+	for g, data := range e.Groups {
+		group := segment.Group(g)
+		if err := read(e, group, data); err != nil {
+			t.Fatalf("group %d as written: %v", group, err)
 		}
 		for n := range data {
-			if err := read(data[:n]); !errors.Is(err, columnar.ErrFormat) {
-				t.Errorf("%s: the first %d of %d bytes: %v, want ErrFormat", group, n, len(data), err)
+			if err := read(e, group, data[:n]); !errors.Is(err, columnar.ErrFormat) {
+				t.Errorf("group %d: the first %d of %d bytes: %v, want ErrFormat", group, n, len(data), err)
 			}
 			altered := bytes.Clone(data)
 			altered[n] ^= 0x10
-			if err := read(altered); !errors.Is(err, columnar.ErrFormat) {
-				t.Errorf("%s: byte %d altered: %v, want ErrFormat", group, n, err)
+			if err := read(e, group, altered); !errors.Is(err, columnar.ErrFormat) {
+				t.Errorf("group %d: byte %d altered: %v, want ErrFormat", group, n, err)
 			}
 		}
-		for format, want := range map[byte]error{1: columnar.ErrVersion, 3: columnar.ErrNewer} {
+		for format, want := range map[byte]error{2: columnar.ErrVersion, 4: columnar.ErrNewer} {
 			other := bytes.Clone(data)
 			other[len("cseg")] = format
-			if err := read(segment.Reseal(other)); !errors.Is(err, want) {
-				t.Errorf("%s of format %d: %v, want %v", group, format, err, want)
+			if err := read(e, group, segment.Reseal(other)); !errors.Is(err, want) {
+				t.Errorf("group %d of format %d: %v, want %v", group, format, err, want)
 			}
 		}
-		if err := read(segment.Reseal(append(bytes.Clone(data), 0))); !errors.Is(err, columnar.ErrFormat) {
-			t.Errorf("%s with a byte more: %v, want ErrFormat", group, err)
+		if err := read(e, group, segment.Reseal(append(bytes.Clone(data), 0))); !errors.Is(err, columnar.ErrFormat) {
+			t.Errorf("group %d with a byte more: %v, want ErrFormat", group, err)
 		}
 	}
 }
@@ -149,7 +144,7 @@ func TestSegmentsOfOtherColumnsAreOfAnotherVersion(t *testing.T) {
 		{"another kind", columnar.MustSchema("nothing", columns...)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if _, err := segment.Decode(row.schema, e.Groups[columnar.Core]); !errors.Is(err, columnar.ErrVersion) {
+			if _, err := segment.Decode(row.schema, e.Groups[segment.Core], nil); !errors.Is(err, columnar.ErrVersion) {
 				t.Errorf("%v, want ErrVersion", err)
 			}
 		})
@@ -165,20 +160,14 @@ func TestSegmentsOfAnotherFormAreRefused(t *testing.T) {
 	}
 	e := segment.Encode(everything, docs)
 	for g := range e.Groups {
-		group := columnar.ColumnGroup(g)
+		group := segment.Group(g)
 		parts := takeApart(t, group, e.Groups[g])
 		refused := func(what string, p segment.Parts) {
 			t.Helper()
 			data := segment.Assemble(everything, group, p)
-			err := func() error {
-				if group == columnar.Core {
-					_, err := segment.Decode(everything, data)
-					return err
-				}
-				return decoded(t, everything, e).Decode(group, data)
-			}()
+			err := read(e, group, data)
 			if !errors.Is(err, columnar.ErrFormat) {
-				t.Errorf("%s: %s: %v, want ErrFormat", group, what, err)
+				t.Errorf("group %d: %s: %v, want ErrFormat", group, what, err)
 			}
 		}
 		for n, frame := range parts.Frames {
@@ -195,7 +184,7 @@ func TestSegmentsOfAnotherFormAreRefused(t *testing.T) {
 			p.Frames = slices.Concat(parts.Frames[:n], parts.Frames[n+1:])
 			refused(fmt.Sprintf("without frame %d", n), p)
 		}
-		if group == columnar.Core {
+		if group == segment.Core {
 			p := parts
 			p.Counts[0]++
 			refused("a document more", p)
@@ -208,7 +197,7 @@ func TestSegmentsOfAnotherFormAreRefused(t *testing.T) {
 
 func TestSizesThatCannotBeAreRefusedBeforeRoomIsMade(t *testing.T) {
 	e := segment.Encode(everything, vectorDocuments())
-	core := takeApart(t, columnar.Core, e.Groups[columnar.Core])
+	core := takeApart(t, segment.Core, e.Groups[segment.Core])
 	const documents = 1 << 20
 	for _, row := range []struct {
 		name, rest string
@@ -225,11 +214,11 @@ func TestSizesThatCannotBeAreRefusedBeforeRoomIsMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			head := segment.Assemble(everything, columnar.Core, segment.Parts{ID: core.ID, Counts: row.counts})
+			head := segment.Assemble(everything, segment.Core, segment.Parts{ID: core.ID, Counts: row.counts})
 			data := seal(append(head[:len(head)-4], rest...))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err = segment.Decode(everything, data)
+			_, err = segment.Decode(everything, data, nil)
 			runtime.ReadMemStats(&after)
 			if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, columnar.ErrFormat) || took > 1<<20 {
 				t.Errorf("%v after taking %d bytes, want ErrFormat after at most 1 MiB", err, took)
@@ -245,46 +234,45 @@ func FuzzDecodeSegment(f *testing.F) {
 		nil, vectorDocuments(), vectorDocuments()[1:2], vectorDocuments()[:4], vectorDocuments()[4:7],
 	} {
 		e := segment.Encode(everything, docs)
-		core, search, other := takeApart(f, 0, e.Groups[0]), takeApart(f, 1, e.Groups[1]), takeApart(f, 2, e.Groups[2])
+		core, text := takeApart(f, segment.Core, e.Groups[segment.Core]), takeApart(f, segment.Text, e.Groups[segment.Text])
 		for len(core.Frames) < 2 {
-			core.Frames, search.Frames, other.Frames = append(core.Frames, nil), append(search.Frames, nil), append(other.Frames, nil)
+			core.Frames, text.Frames = append(core.Frames, nil), append(text.Frames, nil)
 		}
-		f.Add(uint16(core.Counts[0]), uint16(core.Counts[1]), core.Frames[0], core.Frames[1], search.Frames[0], other.Frames[0])
+		f.Add(uint16(core.Counts[0]), uint16(core.Counts[1]), core.Frames[0], core.Frames[1], text.Frames[0])
 	}
-	f.Fuzz(func(t *testing.T, rows, tombstones uint16, dictionaries, block, searchText, otherText []byte) {
+	f.Fuzz(func(t *testing.T, rows, tombstones uint16, dictionaries, block, words []byte) {
 		rows %= 64
 		core := segment.Parts{Counts: [2]uint32{uint32(rows), uint32(tombstones)}, Frames: [][]byte{dictionaries, block}}
-		search, other := core, core
-		search.Frames, other.Frames = [][]byte{searchText}, [][]byte{otherText}
+		text := core
+		text.Frames = [][]byte{words}
 		if rows == 0 {
-			core.Frames, search.Frames, other.Frames = core.Frames[:1], nil, nil
+			core.Frames, text.Frames = core.Frames[:1], nil
 		}
 		var e segment.Encoded
-		for g, p := range []segment.Parts{core, search, other} {
-			e.Groups[g] = segment.Assemble(everything, columnar.ColumnGroup(g), p)
+		for g, p := range []segment.Parts{core, text} {
+			e.Groups[g] = segment.Assemble(everything, segment.Group(g), p)
 		}
 		checkHostile(t, e)
 	})
 }
 
 func checkHostile(t *testing.T, e segment.Encoded) {
-	g, err := segment.Decode(everything, e.Groups[columnar.Core])
+	g, err := segment.Decode(everything, e.Groups[segment.Core], e.Groups[segment.Text])
 	if err != nil {
 		return
 	}
-	for _, group := range everything.TextGroups() {
-		if err := g.Decode(group, e.Groups[group]); err != nil {
-			return
-		}
-	}
-	docs := slices.Collect(g.Documents())
+	docs := g.Documents()
 	for i, data := range bytesOf(docs) {
 		if _, _, err := columnar.DecodeDocument(everything, data); err != nil {
 			t.Fatalf("document %d of an accepted segment: %v", i, err)
 		}
 	}
-	again := segment.Encode(everything, docs)
-	if diff := gocmp.Diff(bytesOf(docs), bytesOf(slices.Collect(wholeSegment(t, everything, again).Documents()))); diff != "" {
+	written := segment.Encode(everything, docs)
+	again, err := segment.Decode(everything, written.Groups[segment.Core], written.Groups[segment.Text])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(bytesOf(docs), bytesOf(again.Documents())); diff != "" {
 		t.Fatalf("written again (-before +after):\n%s", diff)
 	}
 	applied, loaded := columnar.NewView(everything), columnar.NewView(everything)

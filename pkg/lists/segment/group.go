@@ -15,7 +15,19 @@ import (
 
 const (
 	magic   = "cseg"
-	version = 2
+	version = 3
+)
+
+// Group is a part of a segment that is stored and read on its own.
+type Group uint8
+
+const (
+	// Core holds ids, revisions, Visible and all columns that are not Text.
+	Core Group = iota
+	// Text holds the others, where the schema has any.
+	Text
+	// NumGroups is how many there are.
+	NumGroups
 )
 
 // id ties the groups of a segment together: it is a hash of all that they hold.
@@ -27,7 +39,7 @@ type head struct {
 	rows, tombstones uint32
 }
 
-func (h head) append(dst []byte, s *columnar.Schema, g columnar.ColumnGroup) []byte {
+func (h head) append(dst []byte, s *columnar.Schema, g Group) []byte {
 	dst = append(dst, magic...)
 	dst = append(dst, version, byte(g))
 	dst = append(dst, h.id[:]...)
@@ -51,7 +63,7 @@ func schemaSum(s *columnar.Schema) [8]byte {
 
 // openGroup checks the checksum and the head of a group and returns a reader of the
 // rest.
-func openGroup(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (*reader, head, error) {
+func openGroup(s *columnar.Schema, g Group, data []byte) (*reader, head, error) {
 	if len(data) < len(magic)+1 || string(data[:len(magic)]) != magic {
 		return nil, head{}, fmt.Errorf("not a segment: %w", columnar.ErrFormat)
 	}
@@ -59,14 +71,15 @@ func openGroup(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (*reader
 	if len(data) < crc32.Size || checksum(body) != binary.LittleEndian.Uint32(data[len(body):]) {
 		return nil, head{}, fmt.Errorf("checksum differs: %w", columnar.ErrFormat)
 	}
-	switch v := data[len(magic)]; {
-	case v > version:
-		return nil, head{}, fmt.Errorf("format %d, this program knows %d: %w", v, version, columnar.ErrNewer)
-	case v < version:
-		return nil, head{}, fmt.Errorf("format %d, this program knows %d: %w", v, version, columnar.ErrVersion)
+	if v := data[len(magic)]; v != version {
+		cause := columnar.ErrVersion
+		if v > version {
+			cause = columnar.ErrNewer
+		}
+		return nil, head{}, fmt.Errorf("format %d, this program knows %d: %w", v, version, cause)
 	}
 	r := &reader{strictbinary.Reader{Data: body[len(magic)+1:]}}
-	group := columnar.ColumnGroup(r.Byte())
+	group := Group(r.Byte())
 	h := head{id: id(r.fixed(len(id{})))}
 	sum := [8]byte(r.fixed(8))
 	h.rows, h.tombstones = r.uint32(), r.uint32()
@@ -81,6 +94,14 @@ func openGroup(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (*reader
 
 // reader reads the parts of a group.
 type reader struct{ strictbinary.Reader }
+
+// end fails unless all was read and is right.
+func (r *reader) end(right bool) error {
+	if r.Bad || len(r.Data) > 0 || !right {
+		return columnar.ErrFormat
+	}
+	return nil
+}
 
 // fixed returns n bytes, which are 0 when fewer are left.
 func (r *reader) fixed(n int) []byte {

@@ -10,8 +10,8 @@ import (
 
 // Merge makes one segment of several. Of the documents with one key the newest
 // counts, as View.Apply says, and those for which drop holds are left out; nil drops
-// none. drop must not keep its document. It panics unless all groups of the segments
-// are decoded, and when one is of another schema; it returns ErrTooLarge, wrapped,
+// none. drop must not keep its document. It panics unless the text of the segments
+// is decoded, and when one is of another schema; it returns ErrTooLarge, wrapped,
 // when the result would exceed a segment's bounds.
 func Merge(s *columnar.Schema, segments []*Segment, drop func(*columnar.Document) bool) (Encoded, error) {
 	divided, err := Divide(s, segments, drop, math.MaxInt)
@@ -34,10 +34,10 @@ type Division struct {
 func Divide(s *columnar.Schema, segments []*Segment, drop func(*columnar.Document) bool, rows int) ([]Division, error) {
 	var docs []columnar.Document
 	for _, g := range segments {
-		if g.schema != s {
-			panic(fmt.Sprintf("index: Merge: a segment of schema %s, want %s", g.schema.Name(), s.Name()))
+		if g.batch.Schema != s {
+			panic(fmt.Sprintf("index: Merge: a segment of schema %s, want %s", g.batch.Schema.Name(), s.Name()))
 		}
-		docs = slices.AppendSeq(docs, g.Documents())
+		docs = append(docs, g.Documents()...)
 	}
 	rest := s.Newest(docs)
 	if drop != nil {
