@@ -3,24 +3,16 @@ package index_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
-	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // storage is what all programs of the index need together.
@@ -29,8 +21,8 @@ type storage interface {
 	compactor.Storage
 }
 
-// memory is a storage without a server. When it has dies, its calls fail once
-// so many were made.
+// memory is a storage without a server; what inBoth runs holds it against the table. When
+// it has dies, its calls fail once so many were made.
 type memory struct {
 	*memoryContent
 	clock func() time.Time
@@ -293,101 +285,5 @@ func (m *memory) ReleaseJob(ctx context.Context, org value.ID, list string) erro
 		if l.job.unfinished >= index.MaxUnfinished {
 			l.job.holder, l.job.lease, l.job.unfinished, l.job.due = 0, 0, 0, value.TimeOf(m.clock())
 		}
-	})
-}
-
-// TestMemoryBehavesAsTheTable does the same in memory and in the table, so that
-// tests without a server mean something.
-func TestMemoryBehavesAsTheTable(t *testing.T) {
-	bounded(t, 20, 40)
-	client, name := dynamotest.Client(t)
-	rapid.Check(t, func(t *rapid.T) {
-		now, org := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), value.NewID()
-		clock := func() time.Time { return now }
-		storages := []storage{newMemory(clock), dynamo.New(client, name, clock)}
-		jobs := make([][]*index.Job, len(storages))
-		number := func(name string, of int) uint64 { return uint64(rapid.IntRange(0, of).Draw(t, name)) }
-		// each does something in both storages and compares what they return.
-		each := func(what string, do func(i int, s storage) []any) {
-			if diff := cmp.Diff(do(0, storages[0]), do(1, storages[1])); diff != "" {
-				t.Fatalf("%s (-memory +table):\n%s", what, diff)
-			}
-		}
-		ctx := context.Background()
-		t.Repeat(map[string]func(*rapid.T){
-			"time": func(*rapid.T) { now = now.Add(time.Duration(number("minutes", 3)) * time.Minute) },
-			"append": func(*rapid.T) {
-				body := fmt.Append(nil, "body ", number("body", 9))
-				each("append", func(_ int, s storage) []any {
-					at, err := s.AppendTail(ctx, org, "things", func(index.Position) ([]byte, error) { return body, nil })
-					return []any{at, err == nil}
-				})
-			},
-			"tail": func(*rapid.T) {
-				from := number("from", 9)
-				each("tail", func(_ int, s storage) []any {
-					var after, back []index.StoredEntry
-					end, err := s.TailEnd(ctx, org, "things")
-					errAfter := s.TailAfter(ctx, org, "things", from, true, func(e index.StoredEntry) error { after = append(after, e); return nil })
-					errBack := s.TailBack(ctx, org, "things", from, func(e index.StoredEntry) (bool, error) { back = append(back, e); return len(back) < 2, nil })
-					return []any{end, err, after, errAfter, back, errBack}
-				})
-			},
-			"manifest": func(*rapid.T) { // the live one covers no more than the tail has
-				next, drop := index.StoredManifest{Version: 1 + number("version", 3), Covered: number("covered", 9), Body: []byte{1}}, number("drop", 4)
-				each("manifest", func(_ int, s storage) []any {
-					done, err := s.PutManifest(ctx, org, "things", "REBUILD", next)
-					errDrop := s.DeleteManifest(ctx, org, "things", "REBUILD", drop)
-					found, errFound := s.Manifest(ctx, org, "things", "REBUILD")
-					all, errAll := s.Manifests(ctx, org, "things", "REB")
-					return []any{done, err, errDrop != nil, found, errFound, all, errAll}
-				})
-			},
-			"chunk": func(*rapid.T) {
-				c := index.StoredChunk{Number: number("chunk", 2), ContentID: 1 + number("content", 3)}
-				c.Body = fmt.Append(nil, c.ContentID)
-				replaces, drop := number("replaces", 4), number("drop", 9)
-				each("chunk", func(_ int, s storage) []any {
-					done, err := s.PutChunk(ctx, org, "things", c, replaces)
-					errDrop := s.DeleteChunk(ctx, org, "things", c.Number, drop)
-					found := map[uint64]index.StoredChunk{}
-					errFound := s.Chunks(ctx, org, "things", []uint64{0, 1, 2}, true, func(c index.StoredChunk) error { found[c.Number] = c; return nil })
-					return []any{done, err, errDrop, maps.Clone(found), errFound}
-				})
-			},
-			"request": func(*rapid.T) {
-				due := value.TimeOf(now).Add(time.Duration(number("due", 3)) * time.Minute)
-				each("request", func(_ int, s storage) []any { return []any{s.RequestJob(ctx, org, "things", due)} })
-			},
-			"take": func(*rapid.T) {
-				until := value.TimeOf(now).Add(time.Duration(number("lease", 3)) * time.Minute)
-				each("take", func(i int, s storage) []any {
-					taken, err := s.TakeJob(ctx, org, "things", until)
-					if taken == nil {
-						return []any{err}
-					}
-					jobs[i] = append(jobs[i], taken)
-					return []any{err, taken.OrganizationID, taken.List, taken.Requests, taken.Unfinished}
-				})
-			},
-			"end": func(*rapid.T) {
-				if len(jobs[0]) == 0 {
-					return
-				}
-				which, next := number("which", len(jobs[0])-1), (*value.Time)(nil)
-				if number("again", 1) == 1 {
-					next = new(value.TimeOf(now).Add(time.Duration(number("next", 2)) * time.Minute))
-				}
-				unfinished := int64(number("unfinished", 2)) * index.MaxUnfinished / 2
-				each("end", func(i int, s storage) []any {
-					jobs[i][which].Unfinished = unfinished
-					due, err := s.EndJob(ctx, jobs[i][which], next)
-					return []any{due, err}
-				})
-			},
-			"release": func(*rapid.T) {
-				each("release", func(_ int, s storage) []any { return []any{s.ReleaseJob(ctx, org, "things")} })
-			},
-		})
 	})
 }

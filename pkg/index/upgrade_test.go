@@ -197,20 +197,6 @@ func TestReleasesSideBySideServeOneTable(t *testing.T) {
 	})
 }
 
-func TestANewFormatIsBusyUntilItsListIsBuilt(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *harness) {
-		old, next := w.release(index.Format), w.release(index.Format+1)
-		w.put(value.NewID(), thing{size: 1, month: 1})
-		old.index(t)
-		old.work(t)
-		next.busy(t, "before the build")
-		old.sound(t, "before the build")
-		next.work(t)
-		next.sound(t, "after the build")
-		old.sound(t, "beside the new one")
-	})
-}
-
 func TestTheManifestOfAnEarlierLayoutGoesAfterTwoWeeks(t *testing.T) {
 	w := newMemoryHarness()
 	old, next := w.release(index.Format), w.release(index.Format+1)

@@ -245,18 +245,3 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
-
-// BenchmarkMemory reports what a view of products takes with all its orderings, by
-// its own estimate and by the heap.
-func BenchmarkMemory(b *testing.B) {
-	for _, size := range []int{100_000, 1_000_000} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			for b.Loop() {
-				before := heap()
-				v := newProductView(size)
-				b.ReportMetric(float64(heap()-before)/1e6, "heapMB")
-				b.ReportMetric(float64(v.Bytes())/1e6, "estimatedMB")
-			}
-		})
-	}
-}

@@ -6,7 +6,7 @@
 // others; package segment, which imports this one, is their form at rest.
 //
 // A Schema declares the columns of one kind of documents, a Builder makes documents,
-// and a View holds them and answers queries: see the examples.
+// and a View holds them and answers queries: see the example.
 //
 // # Inside a view
 //

@@ -5,7 +5,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/fold"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 func Example() {
@@ -37,34 +36,4 @@ func Example() {
 	// 2
 	// 1
 	// 3
-}
-
-// A list that is kept as a segment is read without its text, unless a query needs it.
-func ExampleView_Load() {
-	products := columnar.MustSchema("product",
-		columnar.Column{Name: "brandId", Type: columnar.Keyword},
-		columnar.Column{Name: "name", Type: columnar.Text, Search: true, Sort: true},
-	)
-	brand, name := products.Col("brandId"), products.Col("name")
-	encoded := segment.Encode(products, []columnar.Document{
-		products.Build([16]byte{1}, 0).Keyword(brand, "b1").Text(name, "Linen shirt").Document(1, 1),
-		products.Build([16]byte{2}, 0).Keyword(brand, "b1").Text(name, "Oak table").Document(1, 1),
-	})
-	ask := func(q columnar.Query) int {
-		view, text := columnar.NewCoreView(products), []byte(nil)
-		if products.NeedsText(&q) {
-			view, text = columnar.NewView(products), encoded.Groups[segment.Text]
-		}
-		stored, err := segment.Decode(products, encoded.Groups[segment.Core], text)
-		if err != nil {
-			panic(err)
-		}
-		segment.Load(view, stored)
-		return view.Query(q).Total
-	}
-	fmt.Println(ask(columnar.Query{Filter: columnar.In(brand, "b1")}))
-	fmt.Println(ask(columnar.Query{Search: fold.Tokens("shirt")}))
-	// Output:
-	// 2
-	// 1
 }

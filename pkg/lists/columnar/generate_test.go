@@ -3,7 +3,6 @@ package columnar_test
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -190,79 +189,4 @@ func describe(q columnar.Query, c condition) string {
 		after = fmt.Sprintf(" after %x", *q.AfterID)
 	}
 	return fmt.Sprintf("%s search %q order %d desc %v offset %d limit %d%s", c.text, q.Search, q.OrderBy, q.Desc, q.Offset, q.Limit, after)
-}
-
-func wideID(n int) (id [16]byte) {
-	// Spread over the order of ids, so that new ones land everywhere.
-	x := uint64(n) * 0x9e3779b97f4a7c15
-	for i := range 8 {
-		id[i] = byte(x >> (8 * i))
-	}
-	id[15] = byte(n)
-	return id
-}
-
-func randomRecord(random *rand.Rand, ids int, round int64) record {
-	r := record{
-		id: wideID(random.IntN(ids)), revision: round - int64(random.IntN(3)), visible: round*1000 + int64(random.IntN(1000)),
-		deleted: random.IntN(10) == 0,
-	}
-	if r.deleted {
-		return r
-	}
-	n := random.IntN(1_000_000)
-	r.keywords = map[columnar.Col][]string{
-		state: {fmt.Sprint("s", n%5)},
-		sites: [][]string{{}, {fmt.Sprint("site ", n%7)}, {fmt.Sprint("unique ", n), fmt.Sprint("site ", n%7)}}[n%3],
-	}
-	r.bools = map[columnar.Col]bool{active: n%3 == 0}
-	r.numbers = map[columnar.Col]int64{placed: int64(n) << (round % 40)}
-	if n%4 != 0 {
-		r.numbers[price] = int64(n % 1000)
-	}
-	r.texts = map[columnar.Col][]string{
-		name: {words[n%len(words)] + " " + words[n/31%len(words)]},
-		sku:  {fmt.Sprintf("SKU-%06d", n)},
-		tags: {words[n/7%len(words)], words[n/11%len(words)]},
-		ref:  {fmt.Sprint(n % 400)},
-	}
-	return r
-}
-
-func randomQuery(random *rand.Rand, ids int) (columnar.Query, condition) {
-	n := random.IntN(1000)
-	some := []condition{
-		{"everything", columnar.All(), func(record) bool { return true }},
-		{"state", columnar.In(state, "s1", "s3"), func(r record) bool { return r.keywords[state][0] == "s1" || r.keywords[state][0] == "s3" }},
-		{"site", columnar.In(sites, fmt.Sprint("SITE ", n%8)), func(r record) bool { return slices.Contains(r.keywords[sites], fmt.Sprint("site ", n%8)) }},
-		{"no site", columnar.Null(sites), func(r record) bool { return len(r.keywords[sites]) == 0 }},
-		{"sites", columnar.In(sites, "site 1", "site 2", "site 3", "site 4", fmt.Sprint("unique ", n)), func(r record) bool {
-			return slices.ContainsFunc(r.keywords[sites], func(s string) bool { return s >= "site 1" && s <= "site 4" || s == fmt.Sprint("unique ", n) })
-		}},
-		{"placed", columnar.Within(placed, int64(n)<<20, math.MaxInt64), func(r record) bool { return int64(n)<<20 <= r.numbers[placed] }},
-		{"active", columnar.Is(active, true), func(r record) bool { return r.bools[active] }},
-		{"price", columnar.Between(price, int64(n/2), int64(n)), func(r record) bool {
-			p, ok := r.numbers[price]
-			return ok && int64(n/2) <= p && p <= int64(n)
-		}},
-		{"no price", columnar.Null(price), func(r record) bool { _, ok := r.numbers[price]; return !ok }},
-		{"ref", columnar.In(ref, fmt.Sprint(n)), func(r record) bool { return r.texts[ref][0] == fmt.Sprint(n) }},
-		{"visible", columnar.VisibleWithin(int64(n)*30, 35_000), func(r record) bool { return int64(n)*30 <= r.visible && r.visible < 35_000 }},
-	}
-	a, b := some[random.IntN(len(some))], some[random.IntN(len(some))]
-	q := columnar.Query{
-		Filter: columnar.All(a.filter, b.filter), OrderBy: sortCols[random.IntN(len(sortCols))], Desc: random.IntN(2) == 0,
-		Offset: random.IntN(ids) * random.IntN(2), Limit: 50,
-	}
-	if random.IntN(3) == 0 {
-		tokens := []string{"shirt", "o", "organic cotton", fmt.Sprintf("-%03d", n), fmt.Sprintf("sku-%04d", n), "zzzzzzzz", "u-", "sku-", "日", "0", "x", "\x00"}
-		for range 1 + random.IntN(2) {
-			q.Search = append(q.Search, tokens[random.IntN(len(tokens))])
-		}
-	}
-	if random.IntN(5) == 0 {
-		id := wideID(random.IntN(ids))
-		q.AfterID = &id
-	}
-	return q, condition{a.text + " and " + b.text, q.Filter, func(r record) bool { return a.holds(r) && b.holds(r) }}
 }

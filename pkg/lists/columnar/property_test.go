@@ -24,14 +24,6 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-func checkQuery(t failer, v *columnar.View, m model, q columnar.Query, c condition) {
-	t.Helper()
-	got, want := v.Query(q), m.query(q, c.holds)
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Fatalf("%s (-want +got):\n%s", describe(q, c), diff)
-	}
-}
-
 func TestOrderOfApplyDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		batch := rapid.SliceOfN(genRecord(), 1, 30).Draw(t, "batch")

@@ -2,7 +2,6 @@ package columnar_test
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -146,23 +145,4 @@ func TestDividedSegmentsHoldTheNewestOfAll(t *testing.T) {
 			t.Fatalf("%d documents are in no segment", len(rest))
 		}
 	})
-}
-
-func TestLargeSegmentsMergeAsTheirDocuments(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	m := model{}
-	var segments []*segment.Segment
-	for round := range 3 {
-		batch := make([]record, 9000)
-		for i := range batch {
-			batch[i] = randomRecord(random, 12_000, int64(round))
-		}
-		m.apply(batch)
-		segments = append(segments, wholeSegment(t, everything, segment.Encode(everything, documents(batch))))
-	}
-	e, err := segment.Merge(everything, segments, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkSegment(t, e, m.current())
 }
