@@ -364,34 +364,41 @@ func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
 	})
 }
 
+// A job may die at any call to the storage, and may have stalled before its last one for
+// longer than replaced chunks keep their content.
 func TestAJobThatDiesAtAnyCallLeavesTheIndexAsItWas(t *testing.T) {
-	w := newMemoryHarness()
-	w.list.PartRows = 4
-	writer, healthy := w.indexer(&parked{}), w.compactor()
-	died := 0
-	for calls := 0; died == calls; calls++ {
-		for n := range 6 {
-			w.put(value.NewID(), thing{size: int64(n), month: 1 + n%3})
-		}
-		w.handle(t, writer, w.stream)
-		w.stream = nil
-		w.advance(2 * time.Hour) // partitions are quiet, and leases over
-		if err := w.storage.RequestJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
-			t.Fatal(err)
-		}
-		storage := w.storage.(*memory).dying(calls)
-		dying := compactor.New(storage, []*index.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
-		if _, err := dying.Run(t.Context(), w.org, w.list.Name); err != nil {
-			died++
-		}
-		if got, want := w.ask(t, w.views(), columnar.Query{}), w.want(); !slices.Equal(got, want) {
-			t.Errorf("died after %d calls: got %v,\nwant %v", calls, got, want)
-		}
-		w.advance(2 * time.Hour)
-		w.maintain(t, healthy)
-		w.verify(t)
-	}
-	if died < 8 {
-		t.Errorf("the job died at %d calls only, and cannot have written segments", died)
+	for name, stall := range map[string]time.Duration{"at once": 0, "after a stall": 3 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			w := newMemoryHarness()
+			w.list.PartRows = 4
+			writer, healthy := w.indexer(&parked{}), w.compactor()
+			died := 0
+			for calls := 0; died == calls; calls++ {
+				for n := range 6 {
+					w.put(value.NewID(), thing{size: int64(n), month: 1 + n%3})
+				}
+				w.handle(t, writer, w.stream)
+				w.stream = nil
+				w.advance(2 * time.Hour) // partitions are quiet, and leases over
+				if err := w.storage.RequestJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
+					t.Fatal(err)
+				}
+				storage := w.storage.(*memory).dying(calls)
+				storage.stall = func() { w.advance(stall) }
+				dying := compactor.New(storage, []*index.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
+				if _, err := dying.Run(t.Context(), w.org, w.list.Name); err != nil {
+					died++
+				}
+				if got, want := w.ask(t, w.views(), columnar.Query{}), w.want(); !slices.Equal(got, want) {
+					t.Errorf("died after %d calls: got %v,\nwant %v", calls, got, want)
+				}
+				w.advance(2 * time.Hour)
+				w.maintain(t, healthy)
+				w.verify(t)
+			}
+			if died < 8 {
+				t.Errorf("the job died at %d calls only, and cannot have written segments", died)
+			}
+		})
 	}
 }

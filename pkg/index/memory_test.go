@@ -27,6 +27,7 @@ type memory struct {
 	*memoryContent
 	clock func() time.Time
 	dies  *int
+	stall func() // is called before the last call that does not fail
 }
 
 type memoryContent struct {
@@ -36,7 +37,7 @@ type memoryContent struct {
 }
 
 // dying is the same storage for a process that dies after so many calls.
-func (m *memory) dying(calls int) *memory { return &memory{m.memoryContent, m.clock, &calls} }
+func (m *memory) dying(calls int) *memory { return &memory{m.memoryContent, m.clock, &calls, nil} }
 
 type memoryKey struct {
 	org  value.ID
@@ -61,7 +62,7 @@ type memoryJob struct {
 }
 
 func newMemory(clock func() time.Time) *memory {
-	return &memory{&memoryContent{lists: map[memoryKey]*memoryList{}, organizations: map[value.ID]bool{}}, clock, nil}
+	return &memory{&memoryContent{lists: map[memoryKey]*memoryList{}, organizations: map[value.ID]bool{}}, clock, nil, nil}
 }
 
 // with calls f with the list, under the lock.
@@ -74,6 +75,9 @@ func (m *memory) with(ctx context.Context, org value.ID, list string, f func(*me
 	if m.dies != nil {
 		if *m.dies--; *m.dies < 0 {
 			return errors.New("the process has died")
+		}
+		if *m.dies == 0 && m.stall != nil {
+			m.stall()
 		}
 	}
 	l := m.lists[memoryKey{org, list}]

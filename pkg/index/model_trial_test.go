@@ -598,27 +598,6 @@ func quietTrial(t *testing.T) *trial {
 	return tr
 }
 
-// expect asks a new reader for the first of a list, which opens as little as it
-// needs, and for everything.
-func (tr *trial) expect(when string, list string) {
-	tr.t.Helper()
-	tr.advance(views.Freshness)
-	r := tr.reader("new", 0)
-	first := everything()
-	first.order = r.lists[list].times[0]
-	first.query.OrderBy, first.query.Desc, first.query.Limit = r.lists[list].Schema.Col(first.order), true, 1
-	for _, q := range []plainQuery{first, everything()} {
-		got, err := r.ask(tr.orgs[0], list, q)
-		if err != nil {
-			tr.t.Fatalf("%s: %v", when, err)
-		}
-		total, want := q.answer(tr.rows(tr.orgs[0], list))
-		if hits := hitsIn(got); got.Total != total || !slices.Equal(hits, want) {
-			tr.t.Errorf("%s: %s shows %v of %d, want %v of %d", when, list, hits, got.Total, want, total)
-		}
-	}
-}
-
 // indexAll has all that is due indexed.
 func (tr *trial) indexAll() {
 	tr.t.Helper()
