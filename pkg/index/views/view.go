@@ -78,12 +78,12 @@ func newView(x index.Index, text bool, clock func() time.Time) *cachedView {
 		key: viewKey{x.Key, text}, clock: clock, loading: make(chan struct{}, 1),
 		changed: map[index.Range]bool{}, loaded: map[index.Range]bool{},
 	}
-	v.take(x)
+	v.reset(x)
 	return v
 }
 
-// take empties the view for an index.
-func (v *cachedView) take(x index.Index) {
+// reset empties the view for an index.
+func (v *cachedView) reset(x index.Index) {
 	v.Index, v.view = x, columnar.NewCoreView(x.List.Schema)
 	if v.key.text {
 		v.view = columnar.NewView(x.List.Schema)
@@ -173,7 +173,7 @@ func (v *cachedView) readManifest(ctx context.Context) error {
 	switch {
 	case v.manifest == nil:
 		v.sequence, v.at = m.Covered, m.CoveredAt
-		v.take(own.As(m.Layout))
+		v.reset(own.As(m.Layout))
 	case m.Layout != v.manifest.Layout || version < v.version || m.RebuildID != v.manifest.RebuildID:
 		return errOutdated
 	}

@@ -20,8 +20,6 @@ func (v *View) Load(batches ...*Batch) {
 			panic(fmt.Sprintf("index: Load: a segment of schema %s, with text: %t; want %s", b.Schema.name, b.Text, v.schema.name))
 		}
 	}
-	v.changing.Lock()
-	defer v.changing.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, b := range batches {

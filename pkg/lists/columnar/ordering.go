@@ -181,7 +181,7 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 	positions := make([]int, len(fresh))
 	from := 0
 	for i, d := range fresh {
-		from = t.seek(col, half, set, from, len(fresh)-i, d)
+		from = gallop(set, from, len(fresh)-i, func(o uint32) bool { return t.compare(col, half, o, d) < 0 })
 		positions[i] = from
 	}
 	old := len(set)
@@ -192,31 +192,6 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 		end = positions[i]
 	}
 	return set
-}
-
-// seek returns the first position from on whose document is not before o. The caller
-// has left documents to seek, of which o is the first.
-func (t *table) seek(col Col, half int, set []uint32, from, left int, o uint32) int {
-	g, row := t.at(o)
-	byValue, isText, k := col != ByID && half == 0, t.schema.isText(col), g.Keys[row]
-	var text []byte
-	var number int64
-	if byValue && isText {
-		text, _ = g.text(col, row)
-	} else if byValue {
-		number = g.Columns[col].Numbers[row]
-	}
-	return gallop(set, from, left, func(other uint32) bool {
-		g, row := t.at(other)
-		d := 0
-		if byValue && isText {
-			v, _ := g.text(col, row)
-			d = bytes.Compare(v, text)
-		} else if byValue {
-			d = cmp.Compare(g.Columns[col].Numbers[row], number)
-		}
-		return d < 0 || d == 0 && g.Keys[row].Compare(k) < 0
-	})
 }
 
 // gallop returns the first position from on for which before is false. Its first step

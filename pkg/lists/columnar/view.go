@@ -6,11 +6,10 @@ import "sync"
 // by many goroutines at once; a query sees the documents either as they were
 // before an Apply or as they are after it.
 type View struct {
-	schema   *Schema
-	changing sync.Mutex // held by what changes the table, before mu
-	mu       sync.RWMutex
-	table    *table
-	scratch  sync.Pool // of *Bits: hits, a bit for each ordinal
+	schema  *Schema
+	mu      sync.RWMutex
+	table   *table
+	scratch sync.Pool // of *Bits: hits, a bit for each ordinal
 }
 
 // NewView returns a view without documents.
@@ -38,8 +37,6 @@ func (v *View) Apply(docs []Document) {
 	if len(newest) == 0 {
 		return
 	}
-	v.changing.Lock()
-	defer v.changing.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.table.apply(newest)
