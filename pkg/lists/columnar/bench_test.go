@@ -57,9 +57,9 @@ func uuid(kind byte, n int) (id [16]byte) {
 func reference(kind byte, n int) string { id := uuid(kind, n); return string(id[:]) }
 
 // product builds the n-th product at a revision; its text has 74 bytes.
-func product(b *columnar.Builder, n int, revision int64) columnar.Document {
+func product(n int, revision int64) columnar.Document {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(revision)))
-	b.Reset(uuid('p', n), 0)
+	b := products.Build(uuid('p', n), 0)
 	if r.IntN(3) > 0 {
 		b.Keyword(1, reference('s', r.IntN(5)))
 	}
@@ -96,10 +96,9 @@ func productView(b testing.TB, size int) *columnar.View {
 
 func newProductView(size int) *columnar.View {
 	v := columnar.NewView(products)
-	builder := products.Build([16]byte{}, 0)
 	docs := make([]columnar.Document, 0, 10_000)
 	for n := range size {
-		docs = append(docs, product(builder, n, 0))
+		docs = append(docs, product(n, 0))
 		if len(docs) == cap(docs) || n == size-1 {
 			v.Apply(docs)
 			docs = docs[:0]
@@ -218,7 +217,6 @@ func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("%d/100", size), func(b *testing.B) {
 			v := newProductView(size)
-			builder := products.Build([16]byte{}, 0)
 			random := rand.New(rand.NewPCG(3, 4))
 			docs := make([]columnar.Document, 100)
 			var times durations
@@ -226,7 +224,7 @@ func BenchmarkApply(b *testing.B) {
 			for revision := int64(1); b.Loop(); revision++ {
 				b.StopTimer()
 				for i := range docs {
-					docs[i] = product(builder, random.IntN(size), revision)
+					docs[i] = product(random.IntN(size), revision)
 				}
 				b.StartTimer()
 				start := time.Now()

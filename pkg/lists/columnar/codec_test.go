@@ -161,20 +161,6 @@ func TestBuilderCutsTextAtItsBound(t *testing.T) {
 	}
 }
 
-func TestBuilderIsUsedAgainAfterReset(t *testing.T) {
-	b := everything.Build([16]byte{1}, 1).Keyword(state, "x").Bool(active, true).Number(price, 3).Text(name, "first")
-	first := b.Document(1, 1)
-	want := columnar.AppendDocument(nil, &first)
-	second := b.Reset([16]byte{2}, 0).Keyword(state, "y").Text(name, "other").Document(2, 2)
-	if got := columnar.AppendDocument(nil, &first); !bytes.Equal(got, want) {
-		t.Errorf("the first document became %x, want %x", got, want)
-	}
-	fresh := everything.Build([16]byte{2}, 0).Keyword(state, "y").Text(name, "other").Document(2, 2)
-	if got, want := columnar.AppendDocument(nil, &second), columnar.AppendDocument(nil, &fresh); !bytes.Equal(got, want) {
-		t.Errorf("the second document is %x, want %x", got, want)
-	}
-}
-
 // What is decoded is written back byte for byte, and a view takes it.
 func FuzzDecodeDocument(f *testing.F) {
 	for _, doc := range []columnar.Document{

@@ -74,19 +74,9 @@ type builderCell struct {
 	strings []string
 }
 
-// Build starts a document. Builders may be used again after Reset, by one
-// goroutine at a time.
+// Build starts a document. A Builder is for one goroutine at a time.
 func (s *Schema) Build(id [16]byte, sub uint8) *Builder {
 	return &Builder{schema: s, id: id, sub: sub, cells: make([]builderCell, len(s.columns)+1)}
-}
-
-// Reset starts another document.
-func (b *Builder) Reset(id [16]byte, sub uint8) *Builder {
-	for i := range b.cells {
-		b.cells[i] = builderCell{strings: b.cells[i].strings[:0]}
-	}
-	b.id, b.sub, b.text = id, sub, 0
-	return b
 }
 
 // Keyword adds values to a Keyword. Order and repetitions do not matter.
@@ -149,7 +139,7 @@ func (b *Builder) Text(c Col, values ...string) *Builder {
 	return b
 }
 
-// Document returns the collected values. It stays as it is when the Builder goes on.
+// Document returns the collected values.
 func (b *Builder) Document(revision, visible int64) Document {
 	var values []byte
 	for i := range b.cells[1:] {

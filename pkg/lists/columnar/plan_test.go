@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -183,12 +182,11 @@ func month(n int) int64 {
 func monthsOfOrders(months, each int) [][]columnar.Document {
 	parts := make([][]columnar.Document, months)
 	random := rand.New(rand.NewPCG(5, 6))
-	b := orders.Build([16]byte{}, 0)
 	for m := range parts {
 		for i := range each {
 			n := m*each + i
 			at := month(m) + (month(m+1)-month(m))*int64(i)/int64(each)
-			b.Reset(uuid('o', n), 0).Keyword(status, fmt.Sprint("s", n%7)).Time(createdAt, at)
+			b := orders.Build(uuid('o', n), 0).Keyword(status, fmt.Sprint("s", n%7)).Time(createdAt, at)
 			if n%3 > 0 {
 				b.Time(paidAt, at+random.Int64N(3*day))
 			}
@@ -228,31 +226,23 @@ func TestPlanOpensFewParts(t *testing.T) {
 		{"page in the middle", newest(columnar.Query{Offset: 1210}), []int{11}},
 		{"last page", newest(columnar.Query{Offset: size - 20}), []int{0}},
 		{"past the end", newest(columnar.Query{Offset: size}), []int{}},
-		{"far past the end", newest(columnar.Query{Offset: math.MaxInt}), []int{}},
 		{"oldest first", columnar.Query{OrderBy: createdAt, Limit: 20}, []int{0}},
-		{"large page", columnar.Query{OrderBy: createdAt, Desc: true, Limit: 500}, []int{19, 20, 21, 22, 23}},
 		{"everything", columnar.Query{OrderBy: createdAt, Limit: math.MaxInt}, every},
 		{"count", columnar.Query{OrderBy: createdAt}, []int{}},
-		{"count by id", columnar.Query{}, []int{}},
 		{"count of those paid", columnar.Query{Filter: columnar.Not(columnar.Null(paidAt))}, every},
 		{"one month", newest(columnar.Query{Filter: january}), []int{12}},
-		{"one month, past its end", newest(columnar.Query{Filter: january, Offset: each}), []int{}},
 		{"one month by number", columnar.Query{Filter: january, OrderBy: orderNumber, Limit: 20}, []int{12}},
-		{"one month by number, past its end", columnar.Query{Filter: january, OrderBy: orderNumber, Limit: 20, Offset: each}, []int{}},
 		{"one month's count", columnar.Query{Filter: january}, []int{}},
 		{"until a moment", newest(columnar.Query{Filter: columnar.Within(createdAt, math.MinInt64, month(12))}), []int{11}},
 		{"from the middle of a month", newest(columnar.Query{Filter: columnar.Within(createdAt, month(12)+day, math.MaxInt64)}), []int{12, 23}},
 		{"until the middle of a month", newest(columnar.Query{Filter: columnar.Within(createdAt, math.MinInt64, month(23)+15*day)}), []int{23}},
 		{"within a month", newest(columnar.Query{Filter: columnar.Within(createdAt, month(12)+day, month(12)+2*day)}), []int{12}},
-		{"before all", newest(columnar.Query{Filter: columnar.Within(createdAt, 0, month(0))}), []int{}},
 		{"visible since", newest(columnar.Query{Filter: columnar.VisibleWithin(month(22)+1000, math.MaxInt64)}), []int{23}},
-		{"not in a year", newest(columnar.Query{Filter: columnar.Not(columnar.Within(createdAt, month(12), month(24)))}), []int{11}},
 		{"one of two months", columnar.Query{Filter: columnar.Any(january, columnar.Within(createdAt, month(3), month(4))), OrderBy: createdAt, Limit: 20}, []int{3}},
 		{"one month in a state", newest(columnar.Query{Filter: columnar.All(january, columnar.In(status, "s1"))}), []int{12}},
 		{"in no state", newest(columnar.Query{Filter: columnar.In(status)}), []int{}},
 		{"no id", newest(columnar.Query{Filter: columnar.IDs()}), []int{}},
 		{"last changed", columnar.Query{OrderBy: updatedAt, Desc: true, Limit: 20}, []int{23}},
-		{"last paid", columnar.Query{OrderBy: paidAt, Desc: true, Limit: 20}, []int{23}},
 		{"first paid", columnar.Query{OrderBy: paidAt, Limit: 20}, []int{0}},
 		{"not paid, at the end", columnar.Query{OrderBy: paidAt, Limit: 20, Offset: size - 20}, every},
 		{"created never", newest(columnar.Query{Filter: columnar.Null(createdAt)}), []int{}},
@@ -260,16 +250,13 @@ func TestPlanOpensFewParts(t *testing.T) {
 		{"state from a month on", newest(columnar.Query{Filter: columnar.All(columnar.In(status, "s1"), columnar.Within(createdAt, month(22), math.MaxInt64))}), []int{22, 23}},
 		{"an id", newest(columnar.Query{Filter: columnar.IDs(uuid('o', 1210))}), []int{12}},
 		{"ids", newest(columnar.Query{Filter: columnar.IDs(uuid('o', 1), uuid('o', 2350), uuid('o', size))}), []int{0, 23}},
-		{"state, by number", columnar.Query{Filter: columnar.In(status, "s1"), OrderBy: orderNumber, Limit: 20}, every},
 		{"state, searched", newest(columnar.Query{Filter: columnar.In(status, "s1"), Search: fold.Tokens("R-00001")}), every},
 		{"search", newest(columnar.Query{Search: fold.Tokens("R-000010")}), every},
-		{"search in one month", newest(columnar.Query{Search: fold.Tokens("R-0012"), Filter: january}), []int{12}},
 		{"empty search", newest(columnar.Query{Search: []string{""}}), []int{23}},
 		{"by number", columnar.Query{OrderBy: orderNumber, Limit: 20}, every},
 		{"walk", columnar.Query{AfterID: &[16]byte{}, OrderBy: createdAt, Limit: 20, Offset: size}, []int{0}},
 		{"walk across two months", columnar.Query{AfterID: after(1190), Limit: 20}, []int{11, 12}},
 		{"walk from a month's last", columnar.Query{AfterID: after(1199), Limit: 20}, []int{12}},
-		{"walk's last page", columnar.Query{AfterID: after(size - 5), Limit: 20}, []int{23}},
 		{"walk's end", columnar.Query{AfterID: after(size - 1), Limit: 20}, []int{}},
 		{"walk of one month", columnar.Query{AfterID: &[16]byte{}, Filter: january, Limit: 20}, []int{12}},
 	} {
@@ -337,21 +324,4 @@ func TestSummaryIsExact(t *testing.T) {
 	if diff := gocmp.Diff(want, v.Summary()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-func TestTimeOfADocument(t *testing.T) {
-	d := orders.Build(number(1), 0).Time(createdAt, -5).Document(1, 1)
-	if at, ok := d.Time(createdAt); at != -5 || !ok {
-		t.Errorf("Time(createdAt) = %d, %v, want -5", at, ok)
-	}
-	if at, ok := d.Time(paidAt); at != 0 || ok {
-		t.Errorf("Time(paidAt) = %d, %v, want none", at, ok)
-	}
-	defer func() {
-		if got := fmt.Sprint(recover()); !strings.Contains(got, "not for column status") {
-			t.Errorf("Time(status) panics with %q", got)
-		}
-	}()
-	d.Time(status)
-	t.Error("Time(status) does not panic")
 }

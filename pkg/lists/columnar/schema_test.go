@@ -71,6 +71,7 @@ func TestMisusePanics(t *testing.T) {
 			columnar.Match(everything, columnar.Query{Filter: columnar.Is(name, true)}, everything.Build([16]byte{}, 0).Document(1, 1))
 		}, "not for column name"},
 		{"Builder.Keyword", func() { everything.Build([16]byte{}, 0).Keyword(name, "x") }, "not for column name"},
+		{"Document.Time", func() { d := everything.Build([16]byte{}, 0).Document(1, 1); d.Time(price) }, "not for column price"},
 		{"Builder.Time", func() { everything.Build([16]byte{}, 0).Time(price, 1) }, "not for column price"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -11,10 +11,9 @@ import (
 )
 
 func productDocuments(size int) []columnar.Document {
-	builder := products.Build([16]byte{}, 0)
 	docs := make([]columnar.Document, size)
 	for n := range docs {
-		docs[n] = product(builder, n, 0)
+		docs[n] = product(n, 0)
 	}
 	return docs
 }

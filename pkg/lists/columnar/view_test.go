@@ -215,9 +215,8 @@ func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
 
 func TestSmallViewsAreSmall(t *testing.T) {
 	v := columnar.NewView(products)
-	builder := products.Build([16]byte{}, 0)
 	for revision := range int64(3000) {
-		v.Apply([]columnar.Document{product(builder, int(revision%10), revision)})
+		v.Apply([]columnar.Document{product(int(revision%10), revision)})
 	}
 	if got := v.Bytes(); v.Len() != 10 || got > 200_000 {
 		t.Errorf("%d products, changed 3,000 times, take %d bytes, want at most 200,000", v.Len(), got)
