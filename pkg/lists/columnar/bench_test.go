@@ -6,11 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
@@ -181,17 +179,6 @@ func uuids(n int) [][16]byte {
 	return list
 }
 
-// durations are the times of single rounds: on a machine with other work, the best
-// and the median say more than the mean.
-type durations []time.Duration
-
-func (d durations) report(b *testing.B) {
-	slices.Sort(d)
-	b.ReportMetric(float64(d[0])/1e3, "best-µs")
-	b.ReportMetric(float64(d[len(d)/2])/1e3, "median-µs")
-	b.ReportMetric(float64(d[len(d)-1])/1e3, "worst-µs")
-}
-
 func BenchmarkQuery(b *testing.B) {
 	for _, size := range []int{100_000, 1_000_000} {
 		for _, row := range viewQueries(size) {
@@ -199,13 +186,9 @@ func BenchmarkQuery(b *testing.B) {
 				v := productView(b, size)
 				b.ReportAllocs()
 				var r columnar.Result
-				times := make(durations, 0, 4096)
 				for b.Loop() {
-					start := time.Now()
 					r = v.Query(row.query)
-					times = append(times, time.Since(start))
 				}
-				times.report(b)
 				b.ReportMetric(float64(r.Total), "total")
 			})
 		}
@@ -219,7 +202,6 @@ func BenchmarkApply(b *testing.B) {
 			v := newProductView(size)
 			random := rand.New(rand.NewPCG(3, 4))
 			docs := make([]columnar.Document, 100)
-			var times durations
 			b.ReportAllocs()
 			for revision := int64(1); b.Loop(); revision++ {
 				b.StopTimer()
@@ -227,11 +209,8 @@ func BenchmarkApply(b *testing.B) {
 					docs[i] = product(random.IntN(size), revision)
 				}
 				b.StartTimer()
-				start := time.Now()
 				v.Apply(docs)
-				times = append(times, time.Since(start))
 			}
-			times.report(b)
 		})
 	}
 }

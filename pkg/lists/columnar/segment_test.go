@@ -76,15 +76,6 @@ func checkSegment(t failer, e segment.Encoded, want []columnar.Document) {
 	}
 }
 
-func TestSegmentHoldsTheNewestOfItsDocuments(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		batch := rapid.SliceOfN(genRecord(), 0, 40).Draw(t, "batch")
-		m := model{}
-		m.apply(batch)
-		checkSegment(t, segment.Encode(everything, documents(batch)), m.current())
-	})
-}
-
 func TestMergedSegmentHoldsTheNewestOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := model{}

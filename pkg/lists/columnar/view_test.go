@@ -158,30 +158,6 @@ func TestPagesPastTheEndAreEmptyWithTheTrueTotal(t *testing.T) {
 	}
 }
 
-func TestWalkByIDNeverPartsDocumentsOfOneID(t *testing.T) {
-	v := columnar.NewView(everything)
-	var docs []columnar.Document
-	for id := 1; id <= 5; id++ {
-		for sub := range id {
-			docs = append(docs, everything.Build(number(id), uint8(sub)).Document(1, 1))
-		}
-	}
-	v.Apply(docs)
-	var got []int
-	after := number(0)
-	for {
-		r := v.Query(columnar.Query{AfterID: &after, Limit: 2})
-		if len(r.Hits) == 0 {
-			break
-		}
-		got = append(got, len(r.Hits))
-		after = r.Hits[len(r.Hits)-1].ID
-	}
-	if want := []int{3, 3, 4, 5}; !slices.Equal(got, want) {
-		t.Errorf("pages of %v documents, want %v", got, want)
-	}
-}
-
 // The first searches of a view fill its caches, all at once.
 func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
 	const docs = 3*4096 + 100
