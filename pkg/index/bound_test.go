@@ -405,3 +405,18 @@ func TestALoadLeavesTimeForItsAnswer(t *testing.T) {
 		}
 	})
 }
+
+func TestAViewThatWasIdleIsLoadedOnceMore(t *testing.T) {
+	w, reads := newMemoryHarness(), 0
+	w.fill(t, 10)
+	cache := views.NewCache(watched{w.storage, func(context.Context, int) { reads++ }}, views.Config{Clock: w.clock})
+	for n, search := range []string{"thing", "", "", ""} {
+		w.ask(t, cache, columnar.Query{Search: fold.Tokens(search)})
+		if w.advance(time.Minute); n == 1 {
+			w.advance(2 * time.Hour)
+		}
+	}
+	if reads != 2 {
+		t.Errorf("the list was loaded %d times, want 2", reads)
+	}
+}

@@ -21,16 +21,20 @@ type memoryUse struct {
 func (m *memoryUse) total() int64 { return m.held + m.reserved }
 
 // view returns the view of a list: one with text where that is needed, or where there is
-// one, so that a list has no two in use. It is new when the last one was idle for too long.
+// one, so that a list has no two in use. One that was idle for too long leaves first.
 func (c *Cache) view(key index.Key, text bool) *cachedView {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.cfg.Clock()
-	v := c.views[viewKey{key, true}]
-	if v == nil && !text {
-		v = c.views[viewKey{key, false}]
+	var v *cachedView
+	for _, k := range []viewKey{{key, false}, {key, true}} {
+		if known := c.views[k]; known != nil && now.Sub(known.used) > maxIdle {
+			delete(c.views, k)
+		} else if known != nil && (k.text || !text) {
+			v = known
+		}
 	}
-	if v == nil || now.Sub(v.used) > maxIdle {
+	if v == nil {
 		v = newView(index.Index{Key: key, Reader: c.storage}, text, c.cfg.Clock)
 		c.views[v.key] = v
 	}
