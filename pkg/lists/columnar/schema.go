@@ -59,8 +59,8 @@ type Schema struct {
 	place   []textPlace // by Col
 }
 
-// textPlace says where a row keeps a Text column: in which of its texts, and at
-// which place there.
+// textPlace says where a row keeps a Text column: in which of its two texts, and as the
+// column of which rank there.
 type textPlace struct{ texts, rank uint8 }
 
 // NewSchema declares a kind of documents. It refuses more than 64 columns, a name
