@@ -37,10 +37,7 @@ type Table struct {
 // The stores of the table. Each owns the items of its noun.
 type (
 	// RecordStore keeps commerce records.
-	RecordStore struct {
-		*db
-		unsigned *organizations // those that are known to have no sender keys
-	}
+	RecordStore struct{ *db }
 	// AccountStore keeps applications, API keys and credentials.
 	AccountStore struct{ *db }
 	// EndpointStore keeps endpoints, their condition, counters and permits.
@@ -77,7 +74,7 @@ type db struct {
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
 	db := &db{client: client, name: name, now: now}
 	return &Table{
-		db: db, RecordStore: &RecordStore{db, newOrganizations()}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
+		db: db, RecordStore: &RecordStore{db}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
 		DeliveryStore: &DeliveryStore{db: db, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()},
 		RateStore:     &RateStore{db}, IdempotencyStore: &IdempotencyStore{db}, ReceiptStore: &ReceiptStore{db},
 		IndexStore: &IndexStore{db, newOrganizations()},
