@@ -49,13 +49,13 @@ func (o *organizations) set(org value.ID, at value.Time) {
 // Activity reads until when an organization is active, eventually consistent; 0
 // when it never was. No entry with a later time is in a tail of its records or
 // deletions before Activity has risen.
-func (t *IndexStore) Activity(ctx context.Context, org value.ID) (value.Time, error) {
+func (t *Table) Activity(ctx context.Context, org value.ID) (value.Time, error) {
 	it, err := t.getItem(ctx, activityKey(org), false)
 	return getTime(it, attrActive), err
 }
 
 // announce raises the activity of an organization to the time of an entry.
-func (t *IndexStore) announce(ctx context.Context, org value.ID, at value.Time) error {
+func (t *Table) announce(ctx context.Context, org value.ID, at value.Time) error {
 	if at <= t.active.get(org) {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 // answer that shows it, if one is kept. It is a fault not_found when the
 // application is gone, and limit_reached when it has [account.MaxActiveKeys] keys
 // that are neither revoked nor expired.
-func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error {
+func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error {
 	it, err := docItem(apiKeyKey(org, k.ApplicationID, k.ID), typeKey, k)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.AP
 
 // dropExpiredKeys removes expired keys from the active ones. It is a fault
 // when the application is gone, or as many as it may have are active even so.
-func (t *AccountStore) dropExpiredKeys(ctx context.Context, org, application value.ID) error {
+func (t *Table) dropExpiredKeys(ctx context.Context, org, application value.ID) error {
 	it, err := t.get(ctx, applicationKey(org, application))
 	if err != nil {
 		return err
@@ -76,9 +76,9 @@ func (t *AccountStore) dropExpiredKeys(ctx context.Context, org, application val
 }
 
 // Keys reads every key of the application, in the order of their ids.
-func (t *AccountStore) Keys(ctx context.Context, org, application value.ID) ([]account.APIKey, error) {
+func (t *Table) Keys(ctx context.Context, org, application value.ID) ([]account.APIKey, error) {
 	now := value.TimeOf(t.now())
-	return collect(ctx, t.db, partition(apiKeyPartition(org, application), ""), 0, func(it item) (account.APIKey, error) {
+	return collect(ctx, t, partition(apiKeyPartition(org, application), ""), 0, func(it item) (account.APIKey, error) {
 		k, err := decodeKey(it)
 		if err != nil {
 			return account.APIKey{}, err
@@ -100,9 +100,9 @@ func decodeKey(it item) (*account.APIKey, error) {
 // RevokeKey revokes a key and returns it as it is then, or nil when the
 // application has none with the id. A key that is revoked already stays as
 // it is; revoked is false then.
-func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value.ID) (k *account.APIKey, revoked bool, err error) {
+func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (k *account.APIKey, revoked bool, err error) {
 	err = changing(ctx, "application", func() (done bool, err error) {
-		k, err = read(ctx, t.db, apiKeyKey(org, application, id), decodeKey)
+		k, err = read(ctx, t, apiKeyKey(org, application, id), decodeKey)
 		revoked = err == nil && k != nil && k.Revoke(value.TimeOf(t.now()))
 		if !revoked {
 			return true, err
@@ -130,7 +130,7 @@ func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value
 // TouchKey writes that the credential's key was used, unless a use less than the
 // interval ago is written already, and then has the credential say so, so that
 // those who read the credential need not try. A deleted key is not an error.
-func (t *AccountStore) TouchKey(ctx context.Context, c *account.Credential, interval time.Duration) error {
+func (t *Table) TouchKey(ctx context.Context, c *account.Credential, interval time.Duration) error {
 	now := value.TimeOf(t.now())
 	_, _, err := t.updateItem(ctx, "write a key's last use", t.update(apiKeyKey(c.OrganizationID, c.ApplicationID, c.KeyID), "SET usedAt = :now",
 		"attribute_exists(PK) AND (attribute_not_exists(usedAt) OR usedAt <= :before)",
@@ -189,7 +189,7 @@ func decodeCredential(textID string, it item) (*account.Credential, error) {
 // characters that name it, and the application it belongs to. Both are read
 // by primary key, strongly consistent. The credential is nil when the key
 // does not exist, the application when it was deleted.
-func (t *AccountStore) Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error) {
+func (t *Table) Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error) {
 	it, err := t.get(ctx, credentialKey(textID))
 	if err != nil || it == nil {
 		return nil, nil, err
@@ -206,7 +206,7 @@ func (t *AccountStore) Credential(ctx context.Context, textID string) (*account.
 // application, in one call, eventually consistent: as they were a moment ago,
 // usually less than a second, for one read unit. It reads as Credential does
 // when either is missing in that answer.
-func (t *AccountStore) RefreshCredential(ctx context.Context, known *account.Credential) (*account.Credential, *account.Application, error) {
+func (t *Table) RefreshCredential(ctx context.Context, known *account.Credential) (*account.Credential, *account.Application, error) {
 	items, err := t.batchGet(ctx, []key{credentialKey(known.KeyText), applicationKey(known.OrganizationID, known.ApplicationID)}, false)
 	if err != nil {
 		return nil, nil, err

@@ -34,7 +34,7 @@ const (
 // CreateApplication stores a new application of the organization, what its tokens
 // may do, at least one scope, and the hash of its client secret, and the answer
 // that shows it, if one is kept. A fault limit_reached means that there are [account.MaxApplications] already.
-func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error {
+func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error {
 	hash := account.HashSecret(app.ClientSecret)
 	it := encode(applicationKey(org, app.ID), typeApplication, applicationItem{
 		Version: 1, TokenScopes: tokenScopes, SecretHash: hash[:], Keys: map[string]int64{},
@@ -59,14 +59,14 @@ func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app 
 
 // Application reads one application, strongly consistent; nil when the
 // organization has none with the id.
-func (t *AccountStore) Application(ctx context.Context, org, id value.ID) (*account.Application, error) {
-	return read(ctx, t.db, applicationKey(org, id), decodeDoc[account.Application])
+func (t *Table) Application(ctx context.Context, org, id value.ID) (*account.Application, error) {
+	return read(ctx, t, applicationKey(org, id), decodeDoc[account.Application])
 }
 
 // Applications reads every application of the organization, in the order of
 // their ids.
-func (t *AccountStore) Applications(ctx context.Context, org value.ID) ([]account.Application, error) {
-	return collect(ctx, t.db, partition(developerPartition(org), applicationPrefix), 0, func(it item) (account.Application, error) {
+func (t *Table) Applications(ctx context.Context, org value.ID) ([]account.Application, error) {
+	return collect(ctx, t, partition(developerPartition(org), applicationPrefix), 0, func(it item) (account.Application, error) {
 		app, err := decodeDoc[account.Application](it)
 		if err != nil {
 			return account.Application{}, err
@@ -79,7 +79,7 @@ func (t *AccountStore) Applications(ctx context.Context, org value.ID) ([]accoun
 // change reports that something differs. It returns the application as it is
 // then, or nil when there is none. Change may be called again, with a fresher
 // application; an error of its own ends the attempt.
-func (t *AccountStore) ChangeApplication(ctx context.Context, org, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error) {
+func (t *Table) ChangeApplication(ctx context.Context, org, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error) {
 	c, err := t.changeClient(ctx, org, id, func(c *account.Client) (bool, []*idempotency.Kept, error) {
 		changed, err := change(c.Application)
 		return changed, nil, err
@@ -94,8 +94,8 @@ func (t *AccountStore) ChangeApplication(ctx context.Context, org, id value.ID, 
 // credentials of its keys in one transaction, so that nothing usable is ever
 // left of it. It reports whether there was one. An error of check, which sees
 // the application first, ends the attempt.
-func (t *AccountStore) DeleteApplication(ctx context.Context, org, id value.ID, check func(*account.Application) error) (bool, error) {
-	found, err := changeItem(ctx, t.db, "application", applicationKey(org, id), decodeDoc[account.Application],
+func (t *Table) DeleteApplication(ctx context.Context, org, id value.ID, check func(*account.Application) error) (bool, error) {
+	found, err := changeItem(ctx, t, "application", applicationKey(org, id), decodeDoc[account.Application],
 		func(app *account.Application, it item) ([]write, error) {
 			if err := check(app); err != nil {
 				return nil, err
@@ -112,7 +112,7 @@ func (t *AccountStore) DeleteApplication(ctx context.Context, org, id value.ID, 
 // most 3, 50 endpoints and 20 credentials, of the 100 that a transaction
 // takes. A key or an endpoint that is made meanwhile changes the item's
 // version and so fails the transaction.
-func (t *AccountStore) deletion(ctx context.Context, org value.ID, app *account.Application, it item) ([]write, error) {
+func (t *Table) deletion(ctx context.Context, org value.ID, app *account.Application, it item) ([]write, error) {
 	writes := []write{
 		t.remove(applicationKey(org, app.ID), "itemVersion = :read", item{":read": it[attrItemVersion]}),
 		t.remove(clientKey(app.ClientID), "", nil),
@@ -138,8 +138,8 @@ func (t *AccountStore) deletion(ctx context.Context, org value.ID, app *account.
 // deleteKeys removes the keys of a deleted application, and the remaining
 // credentials of expired and revoked ones. None of them could be used: a
 // credential without its application is refused.
-func (t *AccountStore) deleteKeys(ctx context.Context, org, application value.ID) error {
-	keys, err := collect(ctx, t.db, partition(apiKeyPartition(org, application), ""), 0, decodeKey)
+func (t *Table) deleteKeys(ctx context.Context, org, application value.ID) error {
+	keys, err := collect(ctx, t, partition(apiKeyPartition(org, application), ""), 0, decodeKey)
 	if err != nil {
 		return err
 	}

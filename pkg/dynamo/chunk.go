@@ -25,7 +25,7 @@ const (
 // PutChunk writes a chunk, which must not exist or have the content to replace;
 // with replaces 0 it must not exist. Otherwise PutChunk reports false. Writing
 // a chunk again succeeds.
-func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c index.StoredChunk, replaces uint64) (bool, error) {
+func (t *Table) PutChunk(ctx context.Context, org value.ID, list string, c index.StoredChunk, replaces uint64) (bool, error) {
 	if err := checkBody("a chunk", c.Body); err != nil {
 		return false, err
 	}
@@ -41,7 +41,7 @@ func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c 
 
 // DeleteChunk deletes a chunk if it has the content. That costs as much as
 // writing it: a chunk is better kept and overwritten.
-func (t *IndexStore) DeleteChunk(ctx context.Context, org value.ID, list string, number, contentID uint64) error {
+func (t *Table) DeleteChunk(ctx context.Context, org value.ID, list string, number, contentID uint64) error {
 	_, _, err := t.removeItem(ctx, "delete a chunk", t.remove(chunkKey(org, list, number), "mark = :content", item{":content": num(contentID)}))
 	return err
 }
@@ -50,7 +50,7 @@ func (t *IndexStore) DeleteChunk(ctx context.Context, org value.ID, list string,
 // requests at a time, and passes them to each one at a time, in any order.
 // Missing chunks are left out; an error of each ends the reading. An eventually
 // consistent read costs half, and may find an earlier content.
-func (t *IndexStore) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
+func (t *Table) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(chunkRequests)
 	var mu sync.Mutex

@@ -22,7 +22,7 @@ func encodeClient(app *account.Application) item {
 
 // ClientByID reads the client with the id, strongly consistent; nil when there
 // is none.
-func (t *AccountStore) ClientByID(ctx context.Context, clientID value.ID) (*account.Client, error) {
+func (t *Table) ClientByID(ctx context.Context, clientID value.ID) (*account.Client, error) {
 	it, err := t.get(ctx, clientKey(clientID))
 	if err != nil || it == nil {
 		return nil, err
@@ -36,13 +36,13 @@ func (t *AccountStore) ClientByID(ctx context.Context, clientID value.ID) (*acco
 
 // Client reads an application of the organization as a client, strongly
 // consistent; nil when there is none.
-func (t *AccountStore) Client(ctx context.Context, org, id value.ID) (*account.Client, error) {
-	return read(ctx, t.db, applicationKey(org, id), decodeClient)
+func (t *Table) Client(ctx context.Context, org, id value.ID) (*account.Client, error) {
+	return read(ctx, t, applicationKey(org, id), decodeClient)
 }
 
 // EventualClient is Client for half of the read units, eventually consistent:
 // the client as it was a moment ago, usually less than a second.
-func (t *AccountStore) EventualClient(ctx context.Context, org, id value.ID) (*account.Client, error) {
+func (t *Table) EventualClient(ctx context.Context, org, id value.ID) (*account.Client, error) {
 	it, err := t.getItem(ctx, applicationKey(org, id), false)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func decodeClient(it item) (*account.Client, error) {
 // returns it, or nil when the application does not exist; and the answers that
 // keep makes of that client. Change may be called again, with a fresher client,
 // and keep after it; an error of either ends the attempt.
-func (t *AccountStore) ChangeClient(
+func (t *Table) ChangeClient(
 	ctx context.Context, org, id value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
 ) (*account.Client, error) {
 	return t.changeClient(ctx, org, id, func(c *account.Client) (bool, []*idempotency.Kept, error) {
@@ -93,11 +93,11 @@ func (t *AccountStore) ChangeClient(
 // changeClient stores what change makes of an application and its client, and the
 // answers to keep, when change reports that something differs. It returns nil when
 // there is none.
-func (t *AccountStore) changeClient(
+func (t *Table) changeClient(
 	ctx context.Context, org, id value.ID, change func(*account.Client) (changed bool, kept []*idempotency.Kept, err error),
 ) (*account.Client, error) {
 	var c *account.Client
-	found, err := changeItem(ctx, t.db, "application", applicationKey(org, id), decodeClient,
+	found, err := changeItem(ctx, t, "application", applicationKey(org, id), decodeClient,
 		func(stored *account.Client, it item) ([]write, error) {
 			c = stored
 			changed, kept, err := change(c)

@@ -17,7 +17,7 @@ import (
 
 // CounterShard reads one of an endpoint's counter shards, strongly consistent:
 // an empty one of revision 0 when there is none.
-func (t *EndpointStore) CounterShard(ctx context.Context, org, endpoint value.ID, number int) (webhook.StoredCounterShard, error) {
+func (t *Table) CounterShard(ctx context.Context, org, endpoint value.ID, number int) (webhook.StoredCounterShard, error) {
 	it, err := t.get(ctx, counterShardKey(org, endpoint, number))
 	if err != nil {
 		return webhook.StoredCounterShard{}, err
@@ -29,11 +29,11 @@ const counterQueries = 16 // queries of counter shards at a time
 
 // CounterShards reads all counter shards of the endpoints, strongly consistent,
 // in the order of their numbers: one query for each endpoint.
-func (t *EndpointStore) CounterShards(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID][]webhook.StoredCounterShard, error) {
+func (t *Table) CounterShards(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID][]webhook.StoredCounterShard, error) {
 	var mu sync.Mutex
 	found := make(map[value.ID][]webhook.StoredCounterShard, len(endpoints))
 	return found, parallel.UntilError(ctx, counterQueries, slices.All(endpoints), func(ctx context.Context, _ int, id value.ID) error {
-		stored, err := collect(ctx, t.db, partition(countersPartition(org, id), ""), 0, decodeNamedShard)
+		stored, err := collect(ctx, t, partition(countersPartition(org, id), ""), 0, decodeNamedShard)
 		mu.Lock()
 		defer mu.Unlock()
 		if len(stored) > 0 {
@@ -44,7 +44,7 @@ func (t *EndpointStore) CounterShards(ctx context.Context, org value.ID, endpoin
 }
 
 // health reads how the endpoints do; since is what [webhook.HealthOf] takes.
-func (t *EndpointStore) health(ctx context.Context, org value.ID, since, now value.Time, endpoints ...value.ID) (map[value.ID]webhook.Health, error) {
+func (t *Table) health(ctx context.Context, org value.ID, since, now value.Time, endpoints ...value.ID) (map[value.ID]webhook.Health, error) {
 	stored, err := t.CounterShards(ctx, org, endpoints...)
 	if err != nil {
 		return nil, err
@@ -61,14 +61,14 @@ func (t *EndpointStore) health(ctx context.Context, org value.ID, since, now val
 }
 
 // Health reads how an endpoint does; since is what [webhook.HealthOf] takes.
-func (t *EndpointStore) Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
+func (t *Table) Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
 	found, err := t.health(ctx, org, since, now, endpoint)
 	return found[endpoint], err
 }
 
 // Counters reads the counters of the endpoints; those of one that has counted
 // nothing are zero.
-func (t *EndpointStore) Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error) {
+func (t *Table) Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error) {
 	health, err := t.health(ctx, org, 0, value.TimeOf(t.now()), endpoints...)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (t *EndpointStore) Counters(ctx context.Context, org value.ID, endpoints ..
 
 // putCounterShard is the write of a counter shard, if it still has the revision
 // that was read.
-func (t *db) putCounterShard(w *webhook.CounterShardWrite, token uint64) write {
+func (t *Table) putCounterShard(w *webhook.CounterShardWrite, token uint64) write {
 	it := counterShardKey(w.OrganizationID, w.EndpointID, w.Number).newItem(typeCounters)
 	it[attrBody], it[attrRevision], it[attrWrite] = binary(w.Next.Encode()), num(w.Revision+1), num(token)
 	if w.Revision == 0 {
@@ -118,7 +118,7 @@ func decodeCounterShard(it item, number int) (webhook.StoredCounterShard, error)
 // putHour is the write of an hour that a counter shard has finished: an item
 // of its own, by time and shard. It is written once, together with the shard
 // that goes on without it.
-func (t *db) putHour(w *webhook.CounterShardWrite) write {
+func (t *Table) putHour(w *webhook.CounterShardWrite) write {
 	it := hourKey(w.OrganizationID, w.EndpointID, w.Finished.Start, w.Number).newItem(typeHour)
 	it[attrBody], it[attrExpires] = binary(w.Finished.Encode()), expiry(w.Finished.Start.Add(webhook.HourRetention))
 	return t.put(it, "", nil)
@@ -127,7 +127,7 @@ func (t *db) putHour(w *webhook.CounterShardWrite) write {
 // Stats reads what the endpoint counted in each hour that starts in [from,
 // to), the present one included, in the order of time. Hours without attempts
 // and filtered events are left out.
-func (t *EndpointStore) Stats(ctx context.Context, org, endpoint value.ID, from, to value.Time) ([]*webhook.HourStats, error) {
+func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to value.Time) ([]*webhook.HourStats, error) {
 	if from >= to {
 		return nil, nil
 	}

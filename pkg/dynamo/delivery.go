@@ -23,7 +23,7 @@ const attrWrite = "w"
 
 // CreateDelivery stores a new delivery. When there is one already nothing is
 // written, and that one is returned.
-func (t *DeliveryStore) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existing *webhook.Delivery, err error) {
+func (t *Table) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existing *webhook.Delivery, err error) {
 	it, err := encodeDelivery(d)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (t *DeliveryStore) CreateDelivery(ctx context.Context, d *webhook.Delivery)
 // their events, each event once, as PutPayload does. By index it returns the deliveries that
 // existed already, of which nothing is written, and nil for the created ones.
 // A delivery whose creation was not answered may be found to exist.
-func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error) {
+func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error) {
 	items := make([]item, len(deliveries), len(deliveries)+len(payloads))
 	for i, d := range deliveries {
 		if items[i], err = encodeDelivery(d); err != nil {
@@ -84,7 +84,7 @@ func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webh
 // PutDelivery replaces previous by next. When another writer was faster it
 // returns the delivery as it is, nil when it has expired, with
 // [fault.ErrChanged]. A write that met its own earlier try has succeeded.
-func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
+func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
 	it, err := encodeDelivery(next)
 	if err != nil {
 		return nil, err
@@ -108,10 +108,10 @@ func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook
 // endpoint's circuit, which may stay, and returns the delivery; nil when there is
 // none or its endpoint is gone. Change may be called again with fresher ones; an
 // error of its own ends the attempt.
-func (t *DeliveryStore) Redeliver(ctx context.Context, org, endpoint, id value.ID,
+func (t *Table) Redeliver(ctx context.Context, org, endpoint, id value.ID,
 	change func(*webhook.Endpoint, *webhook.Delivery) (*webhook.Circuit, *webhook.Delivery, error),
 ) (next *webhook.Delivery, err error) {
-	_, err = changeItem(ctx, t.db, "endpoint", endpointKey(org, endpoint), decodeEndpoint, func(e *webhook.Endpoint, stored item) ([]write, error) {
+	_, err = changeItem(ctx, t, "endpoint", endpointKey(org, endpoint), decodeEndpoint, func(e *webhook.Endpoint, stored item) ([]write, error) {
 		d, err := t.Delivery(ctx, org, id)
 		if next = d; err != nil || d == nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (t *DeliveryStore) Redeliver(ctx context.Context, org, endpoint, id value.I
 		}
 		u := endpointUpdate{conditions: []string{"attribute_exists(doc)"}, values: item{}}
 		err = u.reroute(getString(stored, attrRouting), e.Routing(), routing, endpoint)
-		return append(writes, u.write(t.db, org, endpoint)), err
+		return append(writes, u.write(t, org, endpoint)), err
 	})
 	if err != nil {
 		return nil, err
@@ -139,19 +139,19 @@ func (t *DeliveryStore) Redeliver(ctx context.Context, org, endpoint, id value.I
 }
 
 // Delivery reads one delivery, strongly consistent; nil when there is none.
-func (t *DeliveryStore) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delivery, error) {
-	return read(ctx, t.db, deliveryKey(org, id), decodeDelivery)
+func (t *Table) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delivery, error) {
+	return read(ctx, t, deliveryKey(org, id), decodeDelivery)
 }
 
 // Deliveries reads deliveries by id. Absent ones are not in the answer.
-func (t *DeliveryStore) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
-	return readByID(ctx, t.db, org, deliveryKind, ids, true, decodeDelivery)
+func (t *Table) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
+	return readByID(ctx, t, org, deliveryKind, ids, true, decodeDelivery)
 }
 
 // DeliveriesPage reads one page of a shard of the organization's deliveries,
-// as [RecordStore.RecordsPage] does of records; there are [Shards] of them.
-func (t *DeliveryStore) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (deliveries []*webhook.Delivery, next string, err error) {
-	return page(ctx, t.db, recordPartition(org, deliveryKind, shard), after, limit, decodeDelivery)
+// as [Table.RecordsPage] does of records; there are [Shards] of them.
+func (t *Table) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (deliveries []*webhook.Delivery, next string, err error) {
+	return page(ctx, t, recordPartition(org, deliveryKind, shard), after, limit, decodeDelivery)
 }
 
 // encodeDelivery leaves out of the doc what the key says.
@@ -193,7 +193,7 @@ func decodeDelivery(it item) (*webhook.Delivery, error) {
 // DeliveryInputs reads what the attempts of the deliveries need, strongly
 // consistent, and answers in the order of the references. Several may share an
 // endpoint and a payload, which must not be changed.
-func (t *DeliveryStore) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
+func (t *Table) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
 	keys := make([]key, 0, 4*len(refs))
 	for _, r := range refs {
 		k := inputKeys(r)
@@ -230,7 +230,7 @@ func inputKeys(r webhook.DeliveryRef) [4]key {
 
 // readMixed reads items of several types and decodes each by its type: a record,
 // a delivery, the body of a payload, an endpoint or an application.
-func (t *DeliveryStore) readMixed(ctx context.Context, keys []key, consistent bool) (map[key]any, error) {
+func (t *Table) readMixed(ctx context.Context, keys []key, consistent bool) (map[key]any, error) {
 	items, err := t.batchGet(ctx, keys, consistent)
 	if err != nil {
 		return nil, err

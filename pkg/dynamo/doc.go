@@ -1,15 +1,14 @@
 // Package dynamo keeps everything in the one table and is the only user of the
-// DynamoDB SDK. Each noun has a store; [Table] holds all of them, and package
-// chart lists the items. Every method takes the organization it acts for and
-// reads only that organization's keys; an [Eraser] alone reads the whole table. A
-// throttled or unreachable table is a fault of kind Unavailable. The domain
-// packages say what the items mean.
+// DynamoDB SDK. A file holds a noun, and package chart lists the items. Every
+// method takes the organization it acts for and reads only that organization's
+// keys; an [Eraser] alone reads the whole table. A throttled or unreachable table
+// is a fault of kind Unavailable. The domain packages say what the items mean.
 //
 // A change of a stored item is conditional on what it was based on. Writes are
-// made by [db.put], [db.update] and [db.remove], and sent alone by [db.putItem],
-// [db.updateItem] and [db.removeItem] or together by [db.transact]. A write that
-// met its own earlier try, whose answer was lost, counts as made: items that need
-// it carry a random token.
+// made by [Table.put], [Table.update] and [Table.remove], and sent alone by
+// [Table.putItem], [Table.updateItem] and [Table.removeItem] or together by
+// [Table.transact]. A write that met its own earlier try, whose answer was lost,
+// counts as made: items that need it carry a random token.
 //
 // Small items are encoded by the SDK's attributevalue. Records, deliveries and
 // counter shards, which every event reads and writes, are encoded by hand:

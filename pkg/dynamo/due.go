@@ -31,8 +31,8 @@ const circuitSuffix = "#CIRCUIT"
 // Due reads up to limit due marks of a shard whose time lies before the
 // given one, the oldest first, behind the mark after unless it is "". The
 // index follows the table within a moment: a mark may already have moved.
-func (t *DeliveryStore) Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error) {
-	return collect(ctx, t.db, timed(duePartition(shard), behind(after), before.String(), limit), limit, decodeDue)
+func (t *Table) Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error) {
+	return collect(ctx, t, timed(duePartition(shard), behind(after), before.String(), limit), limit, decodeDue)
 }
 
 // behind is the sort key that follows the given one, or the first of all when
@@ -76,7 +76,7 @@ func decodeDue(it item) (webhook.Due, error) {
 // Postpone moves a due mark to the given time and returns it as it is then;
 // nil when it was no longer as it was found. Of a delivery it returns the
 // delivery too.
-func (t *DeliveryStore) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error) {
+func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error) {
 	next := d
 	next.At, next.Mark = until, timedSort(until, d.ID)
 	if d.Kind == webhook.DueCircuit {
@@ -106,7 +106,7 @@ func dueKey(d webhook.Due) key {
 
 // Unsent reads up to limit HELD and FAILED deliveries of the endpoint, created in
 // [since, until), the oldest first, behind the cursor unless it is "".
-func (t *DeliveryStore) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
+func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	after := since.String()
 	if cursor != "" {
 		after = behind(cursor)
@@ -124,14 +124,14 @@ func (t *DeliveryStore) Unsent(ctx context.Context, org, endpoint value.ID, sinc
 
 // Held reads up to limit deliveries that the endpoint's circuit holds, the oldest
 // first, behind the cursor unless it is "".
-func (t *DeliveryStore) Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
+func (t *Table) Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	return t.unsentIn(ctx, heldPartition(endpoint), org, behind(cursor), "~", limit)
 }
 
 // unsentIn reads deliveries of a partition of GSI1, which follows the table
 // within a moment: a delivery may have been sent meanwhile.
-func (t *DeliveryStore) unsentIn(ctx context.Context, pk string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
-	due, err := collect(ctx, t.db, timed(pk, after, before, limit), limit, decodeDue)
+func (t *Table) unsentIn(ctx context.Context, pk string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
+	due, err := collect(ctx, t, timed(pk, after, before, limit), limit, decodeDue)
 	var found []webhook.UnsentDelivery
 	for _, d := range due {
 		if d.OrganizationID == org {

@@ -35,7 +35,7 @@ const StreamEndpoint = typeEndpoint
 // kept. Faults: not_found when its application is absent, limit_reached when the
 // application or the organization has all the endpoints that it can have,
 // conflict for a second alert URL.
-func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error {
+func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error {
 	it, err := encodeEndpoint(e)
 	if err != nil {
 		return err
@@ -72,13 +72,13 @@ func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint,
 
 // Endpoint reads one endpoint, strongly consistent; nil when the
 // organization has none with the id.
-func (t *EndpointStore) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error) {
-	return read(ctx, t.db, endpointKey(org, id), decodeEndpoint)
+func (t *Table) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error) {
+	return read(ctx, t, endpointKey(org, id), decodeEndpoint)
 }
 
 // AlertURL reads the endpoint of the application's alerts, strongly consistent;
 // nil when there is none.
-func (t *EndpointStore) AlertURL(ctx context.Context, org, application value.ID) (*webhook.Endpoint, error) {
+func (t *Table) AlertURL(ctx context.Context, org, application value.ID) (*webhook.Endpoint, error) {
 	it, err := t.get(ctx, applicationKey(org, application))
 	text := getString(it, attrAlertURL)
 	if err != nil || text == "" {
@@ -93,14 +93,14 @@ func (t *EndpointStore) AlertURL(ctx context.Context, org, application value.ID)
 
 // Endpoints reads every endpoint of the organization, in the order of their
 // ids.
-func (t *EndpointStore) Endpoints(ctx context.Context, org value.ID) ([]*webhook.Endpoint, error) {
-	found, err := collect(ctx, t.db, partition(developerPartition(org), endpointPrefix), 0, decodeEndpoint)
+func (t *Table) Endpoints(ctx context.Context, org value.ID) ([]*webhook.Endpoint, error) {
+	found, err := collect(ctx, t, partition(developerPartition(org), endpointPrefix), 0, decodeEndpoint)
 	return slices.DeleteFunc(found, func(e *webhook.Endpoint) bool { return e == nil }), err // deleted
 }
 
 // Directory reads the organization's endpoints and the state of its
 // applications in one query, strongly consistent.
-func (t *EndpointStore) Directory(ctx context.Context, org value.ID) (*webhook.Directory, error) {
+func (t *Table) Directory(ctx context.Context, org value.ID) (*webhook.Directory, error) {
 	d := &webhook.Directory{Applications: map[value.ID]webhook.ApplicationState{}}
 	in := between(developerPartition(org), applicationPrefix, endpointPrefix+"g") // behind every id
 	err := t.query(ctx, in, func(it item) (bool, error) {
@@ -134,9 +134,9 @@ func stateOf(app *account.Application) webhook.ApplicationState {
 // endpoint itself, and returns it as it is then; nil when there is none.
 // Change may be called again with a fresher endpoint; an error of its own
 // ends the attempt. The endpoint's routing changes only when change alters it.
-func (t *EndpointStore) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
+func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
 	var next *webhook.Endpoint
-	found, err := changeItem(ctx, t.db, "endpoint", endpointKey(org, id), decodeEndpoint,
+	found, err := changeItem(ctx, t, "endpoint", endpointKey(org, id), decodeEndpoint,
 		func(e *webhook.Endpoint, stored item) (_ []write, err error) {
 			if next, err = change(e); err != nil || next == e {
 				return nil, err
@@ -153,7 +153,7 @@ func (t *EndpointStore) ChangeEndpoint(ctx context.Context, org, id value.ID, ch
 // endpointChange is the write from an endpoint as it was read to the next. The
 // routing, which deliveries change meanwhile and which is stored as the text, is
 // left alone unless the change is of it.
-func (t *EndpointStore) endpointChange(e, next *webhook.Endpoint, routing string) (w write, err error) {
+func (t *Table) endpointChange(e, next *webhook.Endpoint, routing string) (w write, err error) {
 	u := endpointUpdate{
 		sets: []string{"doc = :doc", "#status = :status", "rev = :next"}, conditions: []string{"rev = :read"},
 		values: item{":status": str(string(next.Status)), ":next": num(next.UpdatedAt), ":read": num(e.UpdatedAt)},
@@ -166,14 +166,14 @@ func (t *EndpointStore) endpointChange(e, next *webhook.Endpoint, routing string
 			return w, err
 		}
 	}
-	return u.write(t.db, e.OrganizationID, e.ID), nil
+	return u.write(t, e.OrganizationID, e.ID), nil
 }
 
 // DeleteEndpoint deletes the endpoint and reports whether there was one. The
 // sweeper finds the deletion mark and cancels its deliveries. An error of
 // check, which sees the endpoint first, ends the attempt.
-func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
-	return changeItem(ctx, t.db, "endpoint", endpointKey(org, id), decodeEndpoint,
+func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
+	return changeItem(ctx, t, "endpoint", endpointKey(org, id), decodeEndpoint,
 		func(e *webhook.Endpoint, _ item) ([]write, error) {
 			if err := check(e); err != nil {
 				return nil, err
@@ -193,11 +193,11 @@ func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, ch
 
 // FinishEndpointDeletion removes the rest of a deleted endpoint: its
 // counter shards, its permits and its deletion mark. Its finished hours expire.
-func (t *EndpointStore) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
+func (t *Table) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
 	const tried = "remove a deleted endpoint"
 	in := partition(countersPartition(org, id), "")
 	in.ProjectionExpression = aws.String("PK, SK")
-	keys, err := collect(ctx, t.db, in, 0, func(it item) (key, error) { return keyOf(it), nil })
+	keys, err := collect(ctx, t, in, 0, func(it item) (key, error) { return keyOf(it), nil })
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (t *EndpointStore) FinishEndpointDeletion(ctx context.Context, org, id valu
 }
 
 // endpointsOf lists the application's endpoints.
-func (t *db) endpointsOf(ctx context.Context, org, application value.ID) ([]value.ID, error) {
+func (t *Table) endpointsOf(ctx context.Context, org, application value.ID) ([]value.ID, error) {
 	in := partition(developerPartition(org), endpointPrefix)
 	in.FilterExpression = aws.String(attrApplication + " = :application")
 	in.ExpressionAttributeValues[":application"] = str(application.String())
@@ -226,7 +226,7 @@ func (t *db) endpointsOf(ctx context.Context, org, application value.ID) ([]valu
 const deletionDelay = 2 * time.Minute
 
 // deletionMark is the write that replaces an endpoint by its deletion mark.
-func (t *db) deletionMark(org, id value.ID, condition string, values item) write {
+func (t *Table) deletionMark(org, id value.ID, condition string, values item) write {
 	now := value.TimeOf(t.now())
 	it := endpointKey(org, id).newItem(typeEndpoint)
 	it[attrDeleted], it[attrRevision] = boolean(true), num(now)

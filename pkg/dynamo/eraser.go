@@ -29,19 +29,16 @@ const (
 // Eraser finds and deletes every item of an organization. Some items have keys
 // that only other items know, which may be gone, so it reads the whole table.
 // Operators' commands use it, and no function.
-type Eraser struct {
-	*db
-	deliveries *DeliveryStore
-}
+type Eraser struct{ table *Table }
 
 // NewEraser returns an eraser of the table.
-func NewEraser(t *Table) *Eraser { return &Eraser{t.db, t.DeliveryStore} }
+func NewEraser(t *Table) *Eraser { return &Eraser{t} }
 
 // OwnedItem is an item of an organization, expired ones included.
 type OwnedItem struct {
-	Type string // attribute t, by which the chart names the item
-	it   item
-	from *Eraser
+	Type  string // attribute t, by which the chart names the item
+	it    item
+	table *Table
 }
 
 // ItemRef names an item that was read.
@@ -52,12 +49,12 @@ type ItemRef struct{ key key }
 // of the table, whatever the organization has. Items that appear meanwhile may
 // be missed. The windows and days of its applications' requests are not among
 // them; [Eraser.EachRequestDay] reads these.
-func (t *Eraser) EachItem(ctx context.Context, org value.ID, each func(*OwnedItem) error) error {
+func (e *Eraser) EachItem(ctx context.Context, org value.ID, each func(*OwnedItem) error) error {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	for segment := range scanSegments {
-		in := &dynamodb.ScanInput{
-			TableName: &t.name, ConsistentRead: aws.Bool(true),
+		pages := dynamodb.NewScanPaginator(e.table.client, &dynamodb.ScanInput{
+			TableName: &e.table.name, ConsistentRead: aws.Bool(true),
 			Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(scanSegments), //nolint:gosec // few
 			FilterExpression: aws.String("begins_with(PK, :items) OR begins_with(PK, :index) OR begins_with(PK, :users)" +
 				" OR (PK = :register AND SK = :org) OR #org = :org"),
@@ -66,15 +63,15 @@ func (t *Eraser) EachItem(ctx context.Context, org value.ID, each func(*OwnedIte
 				":org": str(org.String()), ":register": str(organizationsPartition), ":items": str("ORG#" + org.String() + "#"),
 				":index": str(tailPartition(org, "")), ":users": str(ratePartition(org.String() + "#")),
 			},
-		}
+		})
 		group.Go(func() error {
-			for pages := dynamodb.NewScanPaginator(t.client, in); pages.HasMorePages(); {
+			for pages.HasMorePages() {
 				page, err := pages.NextPage(ctx)
 				if err != nil {
 					return wrap("read the table", err)
 				}
 				mu.Lock()
-				err = t.pass(page.Items, each)
+				err = e.pass(page.Items, each)
 				mu.Unlock()
 				if err != nil {
 					return err
@@ -86,29 +83,23 @@ func (t *Eraser) EachItem(ctx context.Context, org value.ID, each func(*OwnedIte
 	return group.Wait()
 }
 
-func (t *Eraser) pass(items []item, each func(*OwnedItem) error) error {
+func (e *Eraser) pass(items []item, each func(*OwnedItem) error) error {
 	for _, it := range items {
-		if err := each(&OwnedItem{Type: getString(it, attrType), it: it, from: t}); err != nil {
+		if err := each(&OwnedItem{Type: getString(it, attrType), it: it, table: e.table}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// EachRequestDay passes the rate window and the counted days of an application.
-func (t *Eraser) EachRequestDay(ctx context.Context, application value.ID, each func(*OwnedItem) error) error {
-	in := partition(ratePartition(application.String()), "")
-	in.TableName = &t.name
-	for pages := dynamodb.NewQueryPaginator(t.client, in); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return wrap("query", err)
-		}
-		if err := t.pass(page.Items, each); err != nil {
-			return err
-		}
+// EachRequestDay passes the rate window and the counted days of an application,
+// which fit into one page.
+func (e *Eraser) EachRequestDay(ctx context.Context, application value.ID, each func(*OwnedItem) error) error {
+	items, _, err := e.table.queryPage(ctx, partition(ratePartition(application.String()), ""))
+	if err != nil {
+		return err
 	}
-	return nil
+	return e.pass(items, each)
 }
 
 // Ref names the item.
@@ -146,7 +137,7 @@ func (i *OwnedItem) Payload() (event value.ID, body []byte, err error) {
 	if event, err = value.ParseID(pk[strings.LastIndexByte(pk, '#')+1:]); err != nil {
 		return event, nil, fmt.Errorf("the payload %q: %w", pk, err)
 	}
-	body, err = i.from.deliveries.decodePayload(i.it)
+	body, err = i.table.decodePayload(i.it)
 	return event, body, err
 }
 
@@ -202,26 +193,26 @@ func (i *OwnedItem) Texts() []string {
 }
 
 // Remove deletes items in batches; absent items are ignored.
-func (t *Eraser) Remove(ctx context.Context, refs []ItemRef) error {
+func (e *Eraser) Remove(ctx context.Context, refs []ItemRef) error {
 	for some := range slices.Chunk(refs, maxBatchPut) {
 		batch := make([]types.WriteRequest, len(some))
 		for i, r := range some {
 			batch[i].DeleteRequest = &types.DeleteRequest{Key: r.key.item()}
 		}
-		if err := t.removeBatch(ctx, batch); err != nil {
+		if err := e.removeBatch(ctx, batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *Eraser) removeBatch(ctx context.Context, batch []types.WriteRequest) error {
+func (e *Eraser) removeBatch(ctx context.Context, batch []types.WriteRequest) error {
 	for attempt := 1; ; attempt++ {
-		out, err := t.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.name: batch}})
+		out, err := e.table.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{e.table.name: batch}})
 		if err != nil {
 			return wrap("erase items", err)
 		}
-		if batch = out.UnprocessedItems[t.name]; len(batch) == 0 {
+		if batch = out.UnprocessedItems[e.table.name]; len(batch) == 0 {
 			return nil
 		}
 		if err := retry.Backoff(ctx, attempt); err != nil {

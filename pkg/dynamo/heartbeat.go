@@ -9,7 +9,7 @@ import (
 // Beat writes the heartbeat that the stream brings to its consumers, who do
 // nothing with it: a consumer that has no heartbeat for minutes stands still.
 // It costs one write unit.
-func (t *DeliveryStore) Beat(ctx context.Context, now value.Time) error {
+func (t *Table) Beat(ctx context.Context, now value.Time) error {
 	it := heartbeatKey().newItem(typeHeartbeat)
 	it[attrHeartbeatAt] = num(now)
 	_, _, err := t.putItem(ctx, "write the heartbeat", t.put(it, "", nil))

@@ -21,7 +21,7 @@ type requestItem struct {
 // PutRequest stores the record in the place of the one with the token, of
 // which 0 means that there is none, or one that has expired. Unless done, it
 // returns the record that is there, nil when there is none.
-func (t *IdempotencyStore) PutRequest(ctx context.Context, r *idempotency.Record, token uint64) (current *idempotency.Record, done bool, err error) {
+func (t *Table) PutRequest(ctx context.Context, r *idempotency.Record, token uint64) (current *idempotency.Record, done bool, err error) {
 	condition, values := t.ifRequest(token)
 	it, done, err := t.putOnce(ctx, "put a request", encodeRequest(r), r.Token, condition, values)
 	if done || err != nil {
@@ -32,7 +32,7 @@ func (t *IdempotencyStore) PutRequest(ctx context.Context, r *idempotency.Record
 }
 
 // RemoveRequest removes the record with the token.
-func (t *IdempotencyStore) RemoveRequest(ctx context.Context, key idempotency.Key, token uint64) error {
+func (t *Table) RemoveRequest(ctx context.Context, key idempotency.Key, token uint64) error {
 	condition, values := ifToken(token)
 	_, _, err := t.removeItem(ctx, "remove a request", t.remove(requestKey(key), condition, values))
 	return err
@@ -40,7 +40,7 @@ func (t *IdempotencyStore) RemoveRequest(ctx context.Context, key idempotency.Ke
 
 // ifRequest is the condition of a write in the place of the record with the
 // token. The table removes what has expired up to 48 hours late.
-func (t *db) ifRequest(token uint64) (condition string, values item) {
+func (t *Table) ifRequest(token uint64) (condition string, values item) {
 	if token != 0 {
 		return ifToken(token)
 	}
@@ -49,7 +49,7 @@ func (t *db) ifRequest(token uint64) (condition string, values item) {
 
 // withAnswers appends the writes that keep answers to those of a transaction
 // that makes what they report.
-func (t *db) withAnswers(writes []write, kept []*idempotency.Kept) []write {
+func (t *Table) withAnswers(writes []write, kept []*idempotency.Kept) []write {
 	for _, k := range kept {
 		if k != nil {
 			condition, values := ifToken(k.Locked)

@@ -35,7 +35,7 @@ var errRefused = errors.New("a condition does not hold")
 // returns an error for each: nil when it is created, and errRefused when its key
 // is taken; of two with the same key that is the second. An item whose creation
 // was not answered may be reported as taken.
-func (t *db) insert(ctx context.Context, tried string, items []item, atATime int) []error {
+func (t *Table) insert(ctx context.Context, tried string, items []item, atATime int) []error {
 	errs, statements := make([]error, len(items)), make([]types.BatchStatementRequest, len(items))
 	var batches [][]int
 	seen, size := make(map[key]bool, len(items)), 0
@@ -61,7 +61,7 @@ func (t *db) insert(ctx context.Context, tried string, items []item, atATime int
 }
 
 // insertion is the statement that creates an item, its key first.
-func (t *db) insertion(it item) types.BatchStatementRequest {
+func (t *Table) insertion(it item) types.BatchStatementRequest {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(it)), func(name string) bool { return name == attrPK || name == attrSK })
 	names = append([]string{attrPK, attrSK}, names...)
 	values := make([]types.AttributeValue, len(names))
@@ -105,7 +105,7 @@ func itemSize(it item) int {
 // execute executes statements together, each on its own, and repeats those that
 // the table throttled or failed at. It returns an error for each, nil when it was
 // executed.
-func (t *db) execute(ctx context.Context, tried string, tries int, statements []types.BatchStatementRequest) []error {
+func (t *Table) execute(ctx context.Context, tried string, tries int, statements []types.BatchStatementRequest) []error {
 	errs, left := make([]error, len(statements)), make([]int, len(statements))
 	for i := range left {
 		left[i] = i

@@ -30,7 +30,7 @@ type jobState struct {
 // RequestJob requests a run of the list's job that starts at due or later, and
 // after this call. The earlier of two times counts, but a stalled job keeps the
 // time that it has.
-func (t *IndexStore) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
+func (t *Table) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
 	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
 		s.Requests++
 		if s.Due == 0 || s.Unfinished < index.MaxUnfinished {
@@ -53,7 +53,7 @@ func (s *jobState) setDue(due value.Time) {
 // TakeJob takes the list's job until the given time. It returns nil when there
 // is none, it is not due, or another run has it. Once the time is over another
 // run may take it, so that the job of a run that died is done.
-func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*index.Job, error) {
+func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*index.Job, error) {
 	holder := newToken()
 	var taken *index.Job
 	err := t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
@@ -79,7 +79,7 @@ func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, unt
 // meanwhile, and reports whether that is due now; otherwise it deletes the job.
 // A stalled job runs at next whatever was requested. When the lease is over and
 // another run has taken the job, or it was released, nothing happens.
-func (t *IndexStore) EndJob(ctx context.Context, j *index.Job, next *value.Time) (due bool, err error) {
+func (t *Table) EndJob(ctx context.Context, j *index.Job, next *value.Time) (due bool, err error) {
 	err = t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
 		due = false
 		switch {
@@ -103,7 +103,7 @@ func (t *IndexStore) EndJob(ctx context.Context, j *index.Job, next *value.Time)
 
 // ReleaseJob lets a stalled job run at once, and as often as any other. A run
 // that is under way no longer has it.
-func (t *IndexStore) ReleaseJob(ctx context.Context, org value.ID, list string) error {
+func (t *Table) ReleaseJob(ctx context.Context, org value.ID, list string) error {
 	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
 		if s.Unfinished < index.MaxUnfinished {
 			return s, false
@@ -117,8 +117,8 @@ func (t *IndexStore) ReleaseJob(ctx context.Context, org value.ID, list string) 
 // DueJobs lists up to limit jobs of a shard that are due by now, the longest due
 // first, without Requests. Some may be taken already: GSI1 is behind the table
 // for a moment, and does not show that.
-func (t *IndexStore) DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]index.Job, error) {
-	return collect(ctx, t.db, timed(jobShard(shard), behind(""), (now+1).String(), limit), limit, decodeDueJob)
+func (t *Table) DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]index.Job, error) {
+	return collect(ctx, t, timed(jobShard(shard), behind(""), (now+1).String(), limit), limit, decodeDueJob)
 }
 
 func decodeDueJob(it item) (index.Job, error) {
@@ -137,9 +137,9 @@ func decodeDueJob(it item) (index.Job, error) {
 // changeJob stores the state that change makes of the list's job, unless it
 // reports no change. It is called again, with the present state, when another
 // writer was faster.
-func (t *IndexStore) changeJob(ctx context.Context, org value.ID, list string, change func(jobState) (next jobState, changed bool)) error {
+func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change func(jobState) (next jobState, changed bool)) error {
 	err := retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
-		s, err := read(ctx, t.db, jobKey(org, list), decodeJob)
+		s, err := read(ctx, t, jobKey(org, list), decodeJob)
 		if err != nil {
 			return false, err
 		}
@@ -157,7 +157,7 @@ func (t *IndexStore) changeJob(ctx context.Context, org value.ID, list string, c
 
 // replaceJob writes the next state, or deletes the job when that is the zero
 // state, if the job's last write has the token; 0 means none.
-func (t *IndexStore) replaceJob(ctx context.Context, org value.ID, list string, token uint64, next jobState) (done bool, err error) {
+func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, token uint64, next jobState) (done bool, err error) {
 	condition, values := ifToken(token)
 	if next == (jobState{}) {
 		_, done, err = t.removeItem(ctx, "delete a job", t.remove(jobKey(org, list), condition, values))

@@ -23,7 +23,7 @@ type manifestItem struct {
 }
 
 // Manifest reads a manifest, strongly consistent; nil when there is none.
-func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
+func (t *Table) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
 	it, err := t.get(ctx, manifestKey(org, list, which))
 	if err != nil || it == nil {
 		return nil, err
@@ -37,7 +37,7 @@ func decodeManifest(it item) (*index.StoredManifest, error) {
 }
 
 // Manifests reads the manifests whose names begin so, strongly consistent.
-func (t *IndexStore) Manifests(ctx context.Context, org value.ID, list, prefix string) (map[string]*index.StoredManifest, error) {
+func (t *Table) Manifests(ctx context.Context, org value.ID, list, prefix string) (map[string]*index.StoredManifest, error) {
 	found := map[string]*index.StoredManifest{}
 	return found, t.query(ctx, partition(tailPartition(org, list), prefix), func(it item) (more bool, err error) {
 		found[getString(it, attrSK)], err = decodeManifest(it)
@@ -47,7 +47,7 @@ func (t *IndexStore) Manifests(ctx context.Context, org value.ID, list, prefix s
 
 // covered reads how far into the tail the segments of a list reach, in the
 // layout that has come farthest; nowhere without a manifest.
-func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
+func (t *Table) covered(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
 	in := partition(tailPartition(org, list), manifestPrefix)
 	in.ProjectionExpression = aws.String("covered, coveredAt")
 	return end, t.query(ctx, in, func(it item) (bool, error) {
@@ -63,7 +63,7 @@ func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (en
 // there must be none. It reports false, and has written nothing, when another
 // writer was faster. A write that meets its own earlier try has succeeded.
 // After an error the write may have been made nevertheless.
-func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which string, m index.StoredManifest) (bool, error) {
+func (t *Table) PutManifest(ctx context.Context, org value.ID, list, which string, m index.StoredManifest) (bool, error) {
 	if err := checkBody("a manifest", m.Body); err != nil {
 		return false, err
 	}
@@ -84,7 +84,7 @@ func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which 
 // DeleteManifest deletes the manifest of the version; a manifest that is gone
 // already is not an error. It fails with [fault.ErrChanged] when another version is
 // there. Without a live manifest and without entries a tail starts from 1 again.
-func (t *IndexStore) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
+func (t *Table) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
 	_, done, err := t.removeItem(ctx, "delete a manifest", t.remove(manifestKey(org, list, which),
 		ifAbsent+" OR itemVersion = :version", item{":version": num(version)}))
 	if err == nil && !done {

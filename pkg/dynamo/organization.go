@@ -8,9 +8,9 @@ import (
 )
 
 // RegisterOrganization adds an organization to the register that
-// [IndexStore.Organizations] reads. To add it again changes nothing, and costs
+// [Table.Organizations] reads. To add it again changes nothing, and costs
 // one write unit.
-func (t *IndexStore) RegisterOrganization(ctx context.Context, org value.ID) error {
+func (t *Table) RegisterOrganization(ctx context.Context, org value.ID) error {
 	_, _, err := t.putItem(ctx, "register an organization", t.put(organizationKey(org).newItem(typeOrganization), "", nil))
 	return err
 }
@@ -20,8 +20,8 @@ func (t *IndexStore) RegisterOrganization(ctx context.Context, org value.ID) err
 // organizations. An organization is in the register once the indexer has seen
 // a record or delivery of it; one that has only applications is not. None is
 // ever removed.
-func (t *IndexStore) Organizations(ctx context.Context) ([]value.ID, error) {
-	return collect(ctx, t.db, partition(organizationsPartition, ""), 0, func(it item) (value.ID, error) {
+func (t *Table) Organizations(ctx context.Context) ([]value.ID, error) {
+	return collect(ctx, t, partition(organizationsPartition, ""), 0, func(it item) (value.ID, error) {
 		org, err := value.ParseID(getString(it, attrSK))
 		if err != nil {
 			err = fmt.Errorf("a registered organization: %w", err)

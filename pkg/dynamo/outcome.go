@@ -26,7 +26,7 @@ const maxOutcomeTries = 4
 // write that was made all the same is recognized by its token, and nothing is
 // counted twice. The token is a hash of the content, different in every
 // process.
-func (t *DeliveryStore) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+func (t *Table) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	r, err := t.recording(outcomes, shards)
 	if err != nil || len(r.writes) == 0 {
 		return nil, err
@@ -47,7 +47,7 @@ type recording struct {
 	whole    uint64   // the token of all together, in the counter shards
 }
 
-func (t *DeliveryStore) recording(outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*recording, error) {
+func (t *Table) recording(outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*recording, error) {
 	r := &recording{
 		outcomes: outcomes, shards: shards, tokens: make([]uint64, len(outcomes)),
 		writes: make([]write, 0, len(outcomes)+2*len(shards)),
@@ -83,7 +83,7 @@ func (t *DeliveryStore) recording(outcomes []webhook.DeliveryChange, shards []we
 
 // putFinished are the writes of the hour and the day that a counter shard has
 // finished.
-func (t *db) putFinished(w *webhook.CounterShardWrite) (finished []write) {
+func (t *Table) putFinished(w *webhook.CounterShardWrite) (finished []write) {
 	if w.Finished != nil {
 		finished = append(finished, t.putHour(w))
 	}
@@ -97,8 +97,8 @@ func (t *db) putFinished(w *webhook.CounterShardWrite) (finished []write) {
 // [webhook.MaxOutcomeWrites], and leaves the attempts to the stream to count:
 // half of the units, and no counter shard. A conflict names all outcomes, those
 // that are written as recorded. A call may be made again after an error, as of
-// [DeliveryStore.RecordOutcomes].
-func (t *DeliveryStore) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
+// [Table.RecordOutcomes].
+func (t *Table) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
 	r, err := t.recording(outcomes, nil)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (t *DeliveryStore) RecordEach(ctx context.Context, outcomes []webhook.Deliv
 
 // updateTogether makes puts of deliveries by PartiQL's UPDATE in batches, each
 // statement on its own, and adds to refused those whose condition does not hold.
-func (t *DeliveryStore) updateTogether(ctx context.Context, writes []write, which []int, refused refusals) error {
+func (t *Table) updateTogether(ctx context.Context, writes []write, which []int, refused refusals) error {
 	statement := `UPDATE "` + t.name + `" SET doc=?, rev=?, w=?, uncounted=? WHERE PK=? AND SK=? AND rev=?`
 	for some := range slices.Chunk(which, maxInsertItems) {
 		statements := make([]types.BatchStatementRequest, len(some))

@@ -21,12 +21,12 @@ const (
 // PutPayload keeps the body of an event's deliveries. One that exists already
 // stays, so that every attempt sends the same bytes even when a later release
 // would write them otherwise.
-func (t *DeliveryStore) PutPayload(ctx context.Context, org, event value.ID, body []byte) error {
+func (t *Table) PutPayload(ctx context.Context, org, event value.ID, body []byte) error {
 	_, _, err := t.putItem(ctx, "put a payload", t.put(t.encodePayload(org, event, body), ifAbsent, nil))
 	return err
 }
 
-func (t *DeliveryStore) encodePayload(org, event value.ID, body []byte) item {
+func (t *Table) encodePayload(org, event value.ID, body []byte) item {
 	it := payloadKey(org, event).newItem(typePayload)
 	it[attrExpires] = num(t.now().Add(webhook.PayloadRetention).Unix())
 	if len(body) > unitBody {
@@ -41,12 +41,12 @@ func (t *DeliveryStore) encodePayload(org, event value.ID, body []byte) item {
 }
 
 // Payload reads the body of an event's deliveries; nil when there is none.
-func (t *DeliveryStore) Payload(ctx context.Context, org, event value.ID) ([]byte, error) {
-	return read(ctx, t.db, payloadKey(org, event), t.decodePayload)
+func (t *Table) Payload(ctx context.Context, org, event value.ID) ([]byte, error) {
+	return read(ctx, t, payloadKey(org, event), t.decodePayload)
 }
 
 // decodePayload returns nil for an absent item.
-func (t *DeliveryStore) decodePayload(it item) ([]byte, error) {
+func (t *Table) decodePayload(it item) ([]byte, error) {
 	packed := getBinary(it, attrPacked)
 	if packed == nil {
 		return getBinary(it, attrBody), nil

@@ -23,7 +23,7 @@ type permits map[string]value.Time
 // TakePermit takes one of the endpoint's [webhook.PermitHolders] permits until
 // the given time and reports whether it could. A holder that has one keeps it,
 // until then at least; a permit whose time is over is free.
-func (t *EndpointStore) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error) {
+func (t *Table) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error) {
 	it, err := t.get(ctx, permitsKey(org, endpoint))
 	if err != nil {
 		return false, err
@@ -66,7 +66,7 @@ func (p permits) take(holder string, now, until value.Time) (next permits, free 
 
 // putPermits writes the permits if they still have the token that they were read
 // with, 0 for none. Otherwise it returns them as they are.
-func (t *EndpointStore) putPermits(ctx context.Context, org, endpoint value.ID, read uint64, p permits) (current item, done bool, err error) {
+func (t *Table) putPermits(ctx context.Context, org, endpoint value.ID, read uint64, p permits) (current item, done bool, err error) {
 	it, err := docItem(permitsKey(org, endpoint), typePermits, p)
 	if err != nil {
 		return nil, false, err

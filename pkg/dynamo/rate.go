@@ -31,7 +31,7 @@ const usageRetention = (account.MaxUsageDays + 1) * 24 * time.Hour
 func rateBucket(bucket int64) string { return attrRateBucket + strconv.Itoa(window.Index(bucket)) }
 
 // Window reads the window of a subject, strongly consistent.
-func (t *RateStore) Window(ctx context.Context, subject string) (window.Window, error) {
+func (t *Table) Window(ctx context.Context, subject string) (window.Window, error) {
 	it, err := t.get(ctx, rateKey(subject))
 	return decodeWindow(it), err
 }
@@ -42,7 +42,7 @@ func (t *RateStore) Window(ctx context.Context, subject string) (window.Window, 
 //
 // A write that the SDK repeats after a broken connection may count twice;
 // that only ever admits less.
-func (t *RateStore) ExtendWindow(ctx context.Context, subject string, e window.Extension) (window.Window, bool, error) {
+func (t *Table) ExtendWindow(ctx context.Context, subject string, e window.Extension) (window.Window, bool, error) {
 	update := "ADD winTotal :delta, itemVersion :one, " + rateBucket(e.Head) + " :lease"
 	values := item{
 		":delta": num(e.Lease - e.Unused), ":one": num(1), ":lease": num(e.Lease),
@@ -72,7 +72,7 @@ func (t *RateStore) ExtendWindow(ctx context.Context, subject string, e window.E
 // ReplaceWindow writes the window if the stored one has the version, 0 meaning
 // that there is none. It is an update, like every write of the functions of
 // the read API: they may not put items.
-func (t *RateStore) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
+func (t *Table) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
 	values := item{
 		":type": str(typeRate), ":head": num(next.Head), ":total": num(next.Total), ":next": num(next.Version),
 		":expires":  num(t.now().Add(usageRetention).Unix()),
@@ -109,7 +109,7 @@ func (t *RateStore) ReplaceWindow(ctx context.Context, subject string, version i
 
 // FinishDay keeps the usage of the window's day, unless that of a later
 // version is kept.
-func (t *RateStore) FinishDay(ctx context.Context, subject string, w window.Window) error {
+func (t *Table) FinishDay(ctx context.Context, subject string, w window.Window) error {
 	day := time.Unix(window.Day(w.Head)*daySeconds, 0).UTC()
 	_, _, err := t.updateItem(ctx, "finish a day of requests", t.update(requestDayKey(subject, day.Format(time.DateOnly)),
 		"SET t = :type, itemVersion = :version, requests = :requests, clientErrors = :errors, rateLimited = :limited, expiresAtEpoch = :expires",

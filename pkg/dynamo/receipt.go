@@ -12,7 +12,7 @@ import (
 )
 
 // CreateReceipt stores a receipt, unless there is one with its id.
-func (t *ReceiptStore) CreateReceipt(ctx context.Context, s *receipt.Stored) error {
+func (t *Table) CreateReceipt(ctx context.Context, s *receipt.Stored) error {
 	it, err := encodeReceipt(s, s.Receipt.CreatedAt)
 	if err != nil {
 		return err
@@ -23,15 +23,15 @@ func (t *ReceiptStore) CreateReceipt(ctx context.Context, s *receipt.Stored) err
 
 // Receipt reads one receipt, strongly consistent; nil when the organization has
 // none with the id.
-func (t *ReceiptStore) Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error) {
-	return read(ctx, t.db, receiptKey(org, id), decodeDoc[receipt.Stored])
+func (t *Table) Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error) {
+	return read(ctx, t, receiptKey(org, id), decodeDoc[receipt.Stored])
 }
 
 // Receipts reads an organization's receipts, the latest first, eventually
 // consistent: at most limit of those before an id, or of all when that is zero.
 // next is the id before which the following ones are; zero at the end. A page may
 // hold fewer than limit, even none, before the end.
-func (t *ReceiptStore) Receipts(ctx context.Context, org, before value.ID, limit int) (found []*receipt.Stored, next value.ID, err error) {
+func (t *Table) Receipts(ctx context.Context, org, before value.ID, limit int) (found []*receipt.Stored, next value.ID, err error) {
 	pages, ends := make([][]*receipt.Stored, shards), make([]value.ID, shards)
 	group, ctx := errgroup.WithContext(ctx)
 	for shard := range shards {
@@ -61,34 +61,30 @@ func (t *ReceiptStore) Receipts(ctx context.Context, org, before value.ID, limit
 // latestReceipts reads one page of a shard. It is larger than the shard's part of
 // the limit, so that it rarely ends before those of the other shards. end is the
 // id down to which it was read, zero when it was read to its end.
-func (t *ReceiptStore) latestReceipts(ctx context.Context, org value.ID, shard int, before value.ID, limit int) (found []*receipt.Stored, end value.ID, err error) {
+func (t *Table) latestReceipts(ctx context.Context, org value.ID, shard int, before value.ID, limit int) (found []*receipt.Stored, end value.ID, err error) {
 	in := partition(recordPartition(org, receiptKind, shard), "")
-	in.TableName, in.ScanIndexForward, in.ConsistentRead = &t.name, aws.Bool(false), nil
+	in.ScanIndexForward, in.ConsistentRead = aws.Bool(false), nil
 	in.Limit = aws.Int32(int32(8 + limit/8)) //nolint:gosec // bounded
 	if !before.IsZero() {
 		in.KeyConditionExpression = aws.String("PK = :pk AND SK < :before")
 		in.ExpressionAttributeValues[":before"] = str(before.String())
 	}
-	out, err := t.client.Query(ctx, in)
+	items, last, err := t.queryPage(ctx, in)
 	if err != nil {
-		return nil, end, wrap("query receipts", err)
+		return nil, end, err
 	}
-	for _, it := range t.live(out.Items) {
-		r, err := decodeDoc[receipt.Stored](it)
-		if err != nil {
+	if sk := getString(last, attrSK); sk != "" {
+		if end, err = value.ParseID(sk); err != nil {
 			return nil, end, err
 		}
-		found = append(found, r)
 	}
-	if last := getString(out.LastEvaluatedKey, attrSK); last != "" {
-		end, err = value.ParseID(last)
-	}
+	found, err = decodeAll(t.live(items), decodeDoc[receipt.Stored])
 	return found, end, err
 }
 
 // CompleteReceipt stores a completed receipt, unless it was completed before or
 // has been removed since.
-func (t *ReceiptStore) CompleteReceipt(ctx context.Context, s *receipt.Stored) error {
+func (t *Table) CompleteReceipt(ctx context.Context, s *receipt.Stored) error {
 	it, err := encodeReceipt(s, max(*s.Receipt.CompletedAt, s.Receipt.CreatedAt+1))
 	if err != nil {
 		return err

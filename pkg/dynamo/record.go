@@ -26,8 +26,8 @@ const (
 
 // Record reads one record, strongly consistent; nil when there is none or it
 // was deleted.
-func (t *RecordStore) Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error) {
-	s, err := read(ctx, t.db, recordKey(org, string(kind), id), decodeRecord)
+func (t *Table) Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error) {
+	s, err := read(ctx, t, recordKey(org, string(kind), id), decodeRecord)
 	if s != nil && s.Deleted {
 		return nil, nil
 	}
@@ -36,17 +36,17 @@ func (t *RecordStore) Record(ctx context.Context, org value.ID, kind commerce.Ki
 
 // Records reads records of one kind, tombstones included, by id, strongly
 // consistent. What is absent is not in the answer.
-func (t *RecordStore) Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
-	return readByID(ctx, t.db, org, string(kind), ids, true, decodeRecord)
+func (t *Table) Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
+	return readByID(ctx, t, org, string(kind), ids, true, decodeRecord)
 }
 
 // RecordsSince is Records for half of the read units: it reads eventually
 // consistent, and again, strongly consistent, only records absent or older
 // than its least revision in that answer.
-func (t *RecordStore) RecordsSince(
+func (t *Table) RecordsSince(
 	ctx context.Context, org value.ID, kind commerce.Kind, least map[value.ID]value.Time,
 ) (map[value.ID]*commerce.Stored, error) {
-	found, err := readByID(ctx, t.db, org, string(kind), slices.Collect(maps.Keys(least)), false, decodeRecord)
+	found, err := readByID(ctx, t, org, string(kind), slices.Collect(maps.Keys(least)), false, decodeRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (t *RecordStore) RecordsSince(
 // fails with [fault.ErrChanged] when the table holds something else. A write
 // that met its own earlier try, which the SDK repeats when a connection breaks
 // after the answer, has succeeded.
-func (t *RecordStore) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
+func (t *Table) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
 	it := encodeRecord(next)
 	var w write
 	switch {
@@ -108,8 +108,8 @@ const Shards = shards
 // after is "" at the start, then the next that the page before gave; next is
 // "" at the end. A page holds at most limit records, and fewer, even none,
 // where it would pass 1 MB or holds expired tombstones.
-func (t *RecordStore) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (records []*commerce.Stored, next string, err error) {
-	return page(ctx, t.db, recordPartition(org, string(kind), shard), after, limit, decodeRecord)
+func (t *Table) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (records []*commerce.Stored, next string, err error) {
+	return page(ctx, t, recordPartition(org, string(kind), shard), after, limit, decodeRecord)
 }
 
 func encodeRecord(s *commerce.Stored) item {
@@ -202,7 +202,7 @@ type Found struct {
 // ReadRecords reads records of any kind and organization, tombstones included,
 // strongly consistent. The references must be distinct. It answers in their order:
 // one that cannot be decoded leaves the others alone.
-func (t *RecordStore) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
+func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 	keys, at := make([]key, len(refs)), make(map[key]int, len(refs))
 	for i, r := range refs {
 		keys[i] = recordKey(r.OrganizationID, string(r.Kind), r.ID)
@@ -223,11 +223,11 @@ func (t *RecordStore) ReadRecords(ctx context.Context, refs []RecordRef) []Found
 // CreateRecords stores records of any kind and organization that were not
 // found, in batches, and answers in their order: nil for one that is stored,
 // [fault.ErrChanged] for one whose key holds something else. They must be
-// distinct. Each succeeds or fails on its own, as by [RecordStore.PutRecord]
+// distinct. Each succeeds or fails on its own, as by [Table.PutRecord]
 // without a previous record; batching only saves calls. The batches run one
 // after another: several at a time would slow the table down for other
 // writers, and hardly be done sooner.
-func (t *RecordStore) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
+func (t *Table) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
 	items := make([]item, len(records))
 	for i, s := range records {
 		items[i] = encodeRecord(s)

@@ -17,7 +17,7 @@ const recoveryRetention = 32 * 24 * time.Hour
 // from next on, and its endpoint names it, so that there is one at a time. A
 // fault conflict says whether the endpoint is not ACTIVE or another recovery
 // of it runs; not_found means that the endpoint does not exist.
-func (t *DeliveryStore) CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error {
+func (t *Table) CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error {
 	it, err := encodeRecovery(r, next)
 	if err != nil {
 		return err
@@ -46,14 +46,14 @@ func recoveryConflict(endpoint item) error {
 }
 
 // Recovery reads one recovery; nil when the endpoint has none with the id.
-func (t *DeliveryStore) Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error) {
-	return read(ctx, t.db, recoveryKey(org, endpoint, id), decodeDoc[webhook.Recovery])
+func (t *Table) Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error) {
+	return read(ctx, t, recoveryKey(org, endpoint, id), decodeDoc[webhook.Recovery])
 }
 
 // PutRecovery replaces previous by next, to be continued from the given time
 // on while it runs; a recovery that ended frees its endpoint for another. It
 // fails with [fault.ErrChanged] when another writer was faster.
-func (t *DeliveryStore) PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error {
+func (t *Table) PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error {
 	it, err := encodeRecovery(next, from)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ const maxRoutingTries = 3
 // SetRouting stores the endpoint's next routing if previous is the stored one,
 // and reports whether next is stored then; false means that another writer was
 // faster or that the endpoint was deleted.
-func (t *EndpointStore) SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (set bool, err error) {
+func (t *Table) SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (set bool, err error) {
 	was, err := encodeRouting(previous)
 	if err != nil {
 		return false, err
@@ -43,7 +43,7 @@ func (t *EndpointStore) SetRouting(ctx context.Context, org, endpoint value.ID, 
 			return false, err
 		}
 		var found item
-		found, set, err = t.updateItem(ctx, "set an endpoint's routing", u.write(t.db, org, endpoint), types.ReturnValueNone)
+		found, set, err = t.updateItem(ctx, "set an endpoint's routing", u.write(t, org, endpoint), types.ReturnValueNone)
 		if set || err != nil || found == nil || getBool(found, attrDeleted) {
 			return true, err
 		}
@@ -141,7 +141,7 @@ func (u *endpointUpdate) reroute(was string, previous, next webhook.Routing, end
 	return nil
 }
 
-func (u *endpointUpdate) write(t *db, org, endpoint value.ID) write {
+func (u *endpointUpdate) write(t *Table, org, endpoint value.ID) write {
 	expression := ""
 	if len(u.sets) > 0 {
 		expression = "SET " + strings.Join(u.sets, ", ")

@@ -17,7 +17,7 @@ const attrSecretsCreated = "secretsCreated"
 
 // SigningKeys reads the published keys of application tokens, strongly
 // consistent; there are none before the first token.
-func (t *AccountStore) SigningKeys(ctx context.Context) (p apptoken.Published, err error) {
+func (t *Table) SigningKeys(ctx context.Context) (p apptoken.Published, err error) {
 	it, err := t.get(ctx, signingKeysKey())
 	if err != nil || it == nil {
 		return p, err
@@ -33,7 +33,7 @@ func (t *AccountStore) SigningKeys(ctx context.Context) (p apptoken.Published, e
 
 // PublishSigningKeys stores the keys, and reports whether it did: keys of
 // newer secrets stay.
-func (t *AccountStore) PublishSigningKeys(ctx context.Context, p apptoken.Published) (bool, error) {
+func (t *Table) PublishSigningKeys(ctx context.Context, p apptoken.Published) (bool, error) {
 	doc, err := encodeDoc(p.KeySet)
 	if err != nil {
 		return false, err

@@ -39,24 +39,24 @@ func (Stream) Attempt(r *events.DynamoDBEventRecord) (*webhook.StreamAttempt, er
 
 // PutCounted notes that the stream's records up to the time are counted, those
 // of one of its shards at least.
-func (t *EndpointStore) PutCounted(ctx context.Context, at value.Time) error {
+func (t *Table) PutCounted(ctx context.Context, at value.Time) error {
 	it := countedKey().newItem(typeCounted)
 	it[attrAt] = num(at)
 	_, _, err := t.putItem(ctx, "note how far the stream is counted", t.put(it, "", nil))
 	return err
 }
 
-// Counted is the time that [EndpointStore.PutCounted] noted last, eventually
+// Counted is the time that [Table.PutCounted] noted last, eventually
 // consistent; 0 before the first.
-func (t *EndpointStore) Counted(ctx context.Context) (value.Time, error) {
+func (t *Table) Counted(ctx context.Context) (value.Time, error) {
 	it, err := t.getItem(ctx, countedKey(), false)
 	return getTime(it, attrAt), err
 }
 
 // StreamCount reads what the stream has counted of an endpoint, strongly
 // consistent: an empty count of revision 0 when it has counted nothing.
-func (t *EndpointStore) StreamCount(ctx context.Context, org, endpoint value.ID) (*webhook.StreamCount, error) {
-	return read(ctx, t.db, counterShardKey(org, endpoint, webhook.StreamShard), decodeStreamCount)
+func (t *Table) StreamCount(ctx context.Context, org, endpoint value.ID) (*webhook.StreamCount, error) {
+	return read(ctx, t, counterShardKey(org, endpoint, webhook.StreamShard), decodeStreamCount)
 }
 
 func decodeStreamCount(it item) (c *webhook.StreamCount, err error) {
@@ -73,7 +73,7 @@ func decodeStreamCount(it item) (c *webhook.StreamCount, err error) {
 // PutStreamCount stores what [webhook.StreamCount.Count] returned, with the hour
 // and the day that it finished. When another writer was faster it returns what
 // that one stored. A write that met its own earlier try has succeeded.
-func (t *EndpointStore) PutStreamCount(ctx context.Context, w *webhook.CounterShardWrite, after webhook.StreamPosition) (current *webhook.StreamCount, done bool, err error) {
+func (t *Table) PutStreamCount(ctx context.Context, w *webhook.CounterShardWrite, after webhook.StreamPosition) (current *webhook.StreamCount, done bool, err error) {
 	position, err := json.Marshal(after, json.Deterministic(true))
 	if err != nil {
 		return nil, false, fmt.Errorf("encode a position: %w", err)

@@ -19,65 +19,23 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Table is the service's one table: the stores of everything in it, over one
-// client. It is for wiring and tests; a package that needs one noun takes its
-// store, behind an interface of its own. It is safe for concurrent use.
+// Table is the service's one table. A package declares an interface of the
+// methods that it needs. It is safe for concurrent use.
 type Table struct {
-	*db
-	*RecordStore
-	*AccountStore
-	*EndpointStore
-	*DeliveryStore
-	*RateStore
-	*IdempotencyStore
-	*ReceiptStore
-	*IndexStore
-}
-
-// The stores of the table. Each owns the items of its noun.
-type (
-	// RecordStore keeps commerce records.
-	RecordStore struct{ *db }
-	// AccountStore keeps applications, API keys and credentials.
-	AccountStore struct{ *db }
-	// EndpointStore keeps endpoints, their condition, counters and permits.
-	EndpointStore struct{ *db }
-	// DeliveryStore keeps deliveries, payloads, due marks and recoveries.
-	DeliveryStore struct {
-		*db
-		packer func() *packer // made when it is first needed
-		seed   maphash.Seed   // of the write tokens of outcomes
-	}
-	// RateStore keeps rate windows.
-	RateStore struct{ *db }
-	// IdempotencyStore keeps requests that name an idempotency key.
-	IdempotencyStore struct{ *db }
-	// ReceiptStore keeps the receipts of records.
-	ReceiptStore struct{ *db }
-	// IndexStore keeps the tails, manifests, chunks and jobs of lists, and the
-	// register of organizations.
-	IndexStore struct {
-		*db
-		active *organizations // until when they are known to be active
-	}
-)
-
-// db is what the stores share.
-type db struct {
 	client *dynamodb.Client
 	name   string
 	now    func() time.Time
+	packer func() *packer // of payloads, made when it is first needed
+	seed   maphash.Seed   // of the write tokens of outcomes
+	active *organizations // until when they are known to be active
 }
 
 // New returns the table of the name; now is the clock that decides what has
 // expired.
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
-	db := &db{client: client, name: name, now: now}
 	return &Table{
-		db: db, RecordStore: &RecordStore{db}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
-		DeliveryStore: &DeliveryStore{db: db, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()},
-		RateStore:     &RateStore{db}, IdempotencyStore: &IdempotencyStore{db}, ReceiptStore: &ReceiptStore{db},
-		IndexStore: &IndexStore{db, newOrganizations()},
+		client: client, name: name, now: now,
+		packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed(), active: newOrganizations(),
 	}
 }
 
@@ -92,10 +50,10 @@ func (t *Table) Ping(ctx context.Context) error {
 }
 
 // get reads one item, strongly consistent; nil when it is absent or expired.
-func (t *db) get(ctx context.Context, k key) (item, error) { return t.getItem(ctx, k, true) }
+func (t *Table) get(ctx context.Context, k key) (item, error) { return t.getItem(ctx, k, true) }
 
 // getItem is get, strongly or eventually consistent.
-func (t *db) getItem(ctx context.Context, k key, consistent bool) (item, error) {
+func (t *Table) getItem(ctx context.Context, k key, consistent bool) (item, error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: k.item(), ConsistentRead: &consistent})
 	if err != nil {
 		return nil, wrap("get item", err)
@@ -108,7 +66,7 @@ func (t *db) getItem(ctx context.Context, k key, consistent bool) (item, error) 
 
 // read reads and decodes one item, as get does. decode gets nil for an item that is
 // absent.
-func read[T any](ctx context.Context, t *db, k key, decode func(item) (T, error)) (v T, err error) {
+func read[T any](ctx context.Context, t *Table, k key, decode func(item) (T, error)) (v T, err error) {
 	it, err := t.get(ctx, k)
 	if err != nil {
 		return v, err
@@ -118,34 +76,46 @@ func read[T any](ctx context.Context, t *db, k key, decode func(item) (T, error)
 
 // expired reports whether the time to live of an item is over: the table
 // removes such items up to 48 hours late.
-func (t *db) expired(it item) bool {
+func (t *Table) expired(it item) bool {
 	at := getNumber(it, attrExpires)
 	return at != 0 && at <= t.now().Unix()
 }
 
-func (t *db) live(items []item) []item { return slices.DeleteFunc(items, t.expired) }
+func (t *Table) live(items []item) []item { return slices.DeleteFunc(items, t.expired) }
+
+// queryPage reads one page of what the input selects, expired items included, and
+// the key after which the next one begins, nil at the end.
+func (t *Table) queryPage(ctx context.Context, in *dynamodb.QueryInput) (items []item, last item, err error) {
+	in.TableName = &t.name
+	out, err := t.client.Query(ctx, in)
+	if err != nil {
+		return nil, nil, wrap("query", err)
+	}
+	return out.Items, out.LastEvaluatedKey, nil
+}
 
 // query reads the items that the input selects, page by page, and hands the
 // unexpired ones to each until it returns false.
-func (t *db) query(ctx context.Context, in *dynamodb.QueryInput, each func(item) (bool, error)) error {
-	in.TableName = &t.name
-	pages := dynamodb.NewQueryPaginator(t.client, in)
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+func (t *Table) query(ctx context.Context, in *dynamodb.QueryInput, each func(item) (bool, error)) error {
+	for {
+		items, last, err := t.queryPage(ctx, in)
 		if err != nil {
-			return wrap("query", err)
+			return err
 		}
-		for _, it := range t.live(page.Items) {
+		for _, it := range t.live(items) {
 			if more, err := each(it); err != nil || !more {
 				return err
 			}
 		}
+		if len(last) == 0 {
+			return nil
+		}
+		in.ExclusiveStartKey = last
 	}
-	return nil
 }
 
 // collect reads what a query finds, at most limit items unless that is 0.
-func collect[T any](ctx context.Context, t *db, in *dynamodb.QueryInput, limit int, decode func(item) (T, error)) ([]T, error) {
+func collect[T any](ctx context.Context, t *Table, in *dynamodb.QueryInput, limit int, decode func(item) (T, error)) ([]T, error) {
 	var found []T
 	err := t.query(ctx, in, func(it item) (bool, error) {
 		v, err := decode(it)
@@ -164,25 +134,31 @@ const maxPage = 10_000
 // page decodes the unexpired items of one page of a partition, strongly
 // consistent, that come after a sort key, and returns the sort key after which
 // the next page begins, "" at the end.
-func page[T any](ctx context.Context, t *db, pk, after string, limit int, decode func(item) (T, error)) (found []T, next string, err error) {
+func page[T any](ctx context.Context, t *Table, pk, after string, limit int, decode func(item) (T, error)) (found []T, next string, err error) {
 	in := partition(pk, "")
-	in.TableName, in.Limit = &t.name, aws.Int32(int32(min(limit, maxPage))) //nolint:gosec // bounded
+	in.Limit = aws.Int32(int32(min(limit, maxPage))) //nolint:gosec // bounded
 	if after != "" {
 		in.KeyConditionExpression = aws.String("PK = :pk AND SK > :after")
 		in.ExpressionAttributeValues[":after"] = str(after)
 	}
-	out, err := t.client.Query(ctx, in)
+	items, last, err := t.queryPage(ctx, in)
 	if err != nil {
-		return nil, "", wrap("query", err)
+		return nil, "", err
 	}
-	for _, it := range t.live(out.Items) {
-		v, err := decode(it)
-		if err != nil {
-			return nil, "", err
+	found, err = decodeAll(t.live(items), decode)
+	return found, getString(last, attrSK), err
+}
+
+// decodeAll decodes items; an error ends it.
+func decodeAll[T any](items []item, decode func(item) (T, error)) ([]T, error) {
+	found := make([]T, len(items))
+	for i, it := range items {
+		var err error
+		if found[i], err = decode(it); err != nil {
+			return nil, err
 		}
-		found = append(found, v)
 	}
-	return found, getString(out.LastEvaluatedKey, attrSK), nil
+	return found, nil
 }
 
 // partition is the query of a whole partition, or of its sort keys with a
@@ -226,7 +202,7 @@ const maxBatchGet = 100
 
 // batchGet reads the items with the keys, each once, strongly or eventually
 // consistent. Absent items are left out; expired ones are not.
-func (t *db) batchGet(ctx context.Context, keys []key, consistent bool) ([]item, error) {
+func (t *Table) batchGet(ctx context.Context, keys []key, consistent bool) ([]item, error) {
 	seen, distinct := make(map[key]bool, len(keys)), make([]item, 0, len(keys))
 	for _, k := range keys {
 		if !seen[k] {
@@ -247,7 +223,7 @@ func (t *db) batchGet(ctx context.Context, keys []key, consistent bool) ([]item,
 }
 
 // batchGetLive is batchGet, strongly consistent, without expired items.
-func (t *db) batchGetLive(ctx context.Context, keys []key) ([]item, error) {
+func (t *Table) batchGetLive(ctx context.Context, keys []key) ([]item, error) {
 	found, err := t.batchGet(ctx, keys, true)
 	return t.live(found), err
 }
@@ -256,7 +232,7 @@ func (t *db) batchGetLive(ctx context.Context, keys []key) ([]item, error) {
 // their ids, strongly or eventually consistent. Absent ones are not in the
 // answer.
 func readByID[T any](
-	ctx context.Context, t *db, org value.ID, kind string, ids []value.ID, consistent bool, decode func(item) (T, error),
+	ctx context.Context, t *Table, org value.ID, kind string, ids []value.ID, consistent bool, decode func(item) (T, error),
 ) (map[value.ID]T, error) {
 	keys := make([]key, len(ids))
 	for i, id := range ids {
@@ -283,7 +259,7 @@ func readByID[T any](
 // batchRead makes one BatchGetItem and hands each item that exists to each. It
 // asks again for the keys that the table left unprocessed, with growing
 // pauses, for as long as the context allows.
-func (t *db) batchRead(ctx context.Context, keys []item, consistent bool, each func(item) error) error {
+func (t *Table) batchRead(ctx context.Context, keys []item, consistent bool, each func(item) error) error {
 	request := map[string]types.KeysAndAttributes{t.name: {Keys: keys, ConsistentRead: &consistent}}
 	for attempt := 1; ; attempt++ {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})

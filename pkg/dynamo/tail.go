@@ -55,7 +55,7 @@ const (
 // the entry would get, Sum not set. It is called before each try, so that it
 // can do what must be done by the time the entry is there, even if the caller
 // dies then. Its error ends the attempt.
-func (t *IndexStore) AppendTail(ctx context.Context, org value.ID, list string, entry func(next index.Position) (body []byte, err error)) (next index.Position, err error) {
+func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry func(next index.Position) (body []byte, err error)) (next index.Position, err error) {
 	token := newToken()
 	err = retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
 		end, err := t.TailEnd(ctx, org, list)
@@ -107,21 +107,21 @@ func newToken() uint64 {
 // TTL deletes entries in any order, perhaps the newest first. A young entry
 // proves that no later one has been removed; with an old one the manifest is
 // asked too, which covered the removed entries.
-func (t *IndexStore) TailEnd(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
+func (t *Table) TailEnd(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
 	in := partition(tailPartition(org, list), tailPrefix)
-	in.TableName, in.Limit, in.ScanIndexForward = &t.name, aws.Int32(1), aws.Bool(false)
+	in.Limit, in.ScanIndexForward = aws.Int32(1), aws.Bool(false)
 	const projection = "SK, #at, #sum"
 	in.ProjectionExpression, in.ExpressionAttributeNames = aws.String(projection), namesIn(projection)
-	out, err := t.client.Query(ctx, in)
+	items, _, err := t.queryPage(ctx, in)
 	if err != nil {
-		return end, wrap("read the end of the tail", err)
+		return end, err
 	}
-	if len(out.Items) == 1 {
-		newest, err := decodeTail(out.Items[0])
+	if len(items) == 1 {
+		newest, err := decodeTail(items[0])
 		if err != nil {
 			return end, err
 		}
-		end = index.Position{Sequence: newest.Sequence, Sum: getUnsigned(out.Items[0], attrSum), At: newest.At}
+		end = index.Position{Sequence: newest.Sequence, Sum: getUnsigned(items[0], attrSum), At: newest.At}
 		if t.now().Sub(end.At.Std()) < TailRetention/2 {
 			return end, nil
 		}
@@ -136,7 +136,7 @@ func (t *IndexStore) TailEnd(ctx context.Context, org value.ID, list string) (en
 // TailAfter passes the entries after the sequence to each, in order. A strongly
 // consistent read costs twice as much; an eventually consistent one may lack
 // the newest entries, and single ones before them.
-func (t *IndexStore) TailAfter(ctx context.Context, org value.ID, list string, after uint64, consistent bool, each func(index.StoredEntry) error) error {
+func (t *Table) TailAfter(ctx context.Context, org value.ID, list string, after uint64, consistent bool, each func(index.StoredEntry) error) error {
 	in := between(tailPartition(org, list), behind(tailKey(org, list, after).sk), behind(tailPrefix))
 	in.ConsistentRead = &consistent
 	return t.tail(ctx, in, func(e index.StoredEntry) (bool, error) { return true, each(e) })
@@ -144,13 +144,13 @@ func (t *IndexStore) TailAfter(ctx context.Context, org value.ID, list string, a
 
 // TailBack passes the entries up to the sequence to each, the newest first, for
 // as long as it wants more. It reads strongly consistent.
-func (t *IndexStore) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(index.StoredEntry) (more bool, err error)) error {
+func (t *Table) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(index.StoredEntry) (more bool, err error)) error {
 	in := between(tailPartition(org, list), tailPrefix, tailKey(org, list, upTo).sk)
 	in.ScanIndexForward = aws.Bool(false)
 	return t.tail(ctx, in, each)
 }
 
-func (t *IndexStore) tail(ctx context.Context, in *dynamodb.QueryInput, each func(index.StoredEntry) (more bool, err error)) error {
+func (t *Table) tail(ctx context.Context, in *dynamodb.QueryInput, each func(index.StoredEntry) (more bool, err error)) error {
 	return t.query(ctx, in, func(it item) (bool, error) {
 		e, err := decodeTail(it)
 		if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// EventualDeliveries is [DeliveryStore.Deliveries] for half of the read units,
+// EventualDeliveries is [Table.Deliveries] for half of the read units,
 // eventually consistent.
-func (t *DeliveryStore) EventualDeliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
-	return readByID(ctx, t.db, org, deliveryKind, ids, false, decodeDelivery)
+func (t *Table) EventualDeliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
+	return readByID(ctx, t, org, deliveryKind, ids, false, decodeDelivery)
 }
 
 // Origin reads in one batch, eventually consistent, what events came from: the
 // object's record, nil when there is none, and the payloads of the events. The
 // record is of one of the kinds, and the one changed last where several kinds have
 // one of that id. An expired payload is not in the answer.
-func (t *DeliveryStore) Origin(
+func (t *Table) Origin(
 	ctx context.Context, org, object value.ID, kinds []commerce.Kind, events []value.ID,
 ) (record *commerce.Stored, payloads map[value.ID][]byte, err error) {
 	keys := make([]key, 0, len(kinds)+len(events))

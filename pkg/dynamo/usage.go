@@ -22,7 +22,7 @@ const (
 // Usage reads what an application of the organization counted on each day, by
 // its date, from the first to the last. Days on which it counted nothing may be
 // left out.
-func (t *EndpointStore) Usage(ctx context.Context, org, application value.ID, first, last value.Time) (map[string]account.Usage, error) {
+func (t *Table) Usage(ctx context.Context, org, application value.ID, first, last value.Time) (map[string]account.Usage, error) {
 	var requests, events map[string]account.Usage
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -46,7 +46,7 @@ func (t *EndpointStore) Usage(ctx context.Context, org, application value.ID, fi
 // requestDays reads the days of requests up to the last, of which the present
 // one, or the last with a request, is in the rate window. The window comes
 // first: a day that is finished meanwhile is then found twice, and not missed.
-func (t *db) requestDays(ctx context.Context, subject string, last value.Time) (map[string]account.Usage, error) {
+func (t *Table) requestDays(ctx context.Context, subject string, last value.Time) (map[string]account.Usage, error) {
 	found, version := map[string]account.Usage{}, map[string]int64{}
 	in := between(ratePartition(subject), rateKey(subject).sk, requestDayKey(subject, dateOf(last)).sk)
 	err := t.query(ctx, in, func(it item) (bool, error) {
@@ -66,8 +66,8 @@ func (t *db) requestDays(ctx context.Context, subject string, last value.Time) (
 
 // eventDays reads the days of events from the first to the last, of which each
 // counter shard holds its present one. The shards come first, as in
-// [EndpointStore.Stats].
-func (t *EndpointStore) eventDays(ctx context.Context, org, application value.ID, first, last value.Time) (map[string]account.Usage, error) {
+// [Table.Stats].
+func (t *Table) eventDays(ctx context.Context, org, application value.ID, first, last value.Time) (map[string]account.Usage, error) {
 	byKey := map[string]webhook.EventDay{} // date, endpoint and shard
 	ids, err := t.endpointsOf(ctx, org, application)
 	if err != nil {
@@ -103,7 +103,7 @@ func (t *EndpointStore) eventDays(ctx context.Context, org, application value.ID
 
 // putEventDay is the write of a day that a counter shard has finished. It is
 // written once, together with the shard that goes on without it.
-func (t *db) putEventDay(w *webhook.CounterShardWrite) write {
+func (t *Table) putEventDay(w *webhook.CounterShardWrite) write {
 	d := w.FinishedDay
 	it := eventDayKey(w.OrganizationID, w.ApplicationID, w.EndpointID, d.Start, w.Number).newItem(typeEventDay)
 	it[attrEvents], it[attrDelivered], it[attrFailed] = num(d.Events), num(d.Delivered), num(d.Failed)

@@ -15,9 +15,9 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// write changes one item, under a condition: alone by [db.putItem],
-// [db.updateItem] or [db.removeItem], or together with others by
-// [db.transact].
+// write changes one item, under a condition: alone by [Table.putItem],
+// [Table.updateItem] or [Table.removeItem], or together with others by
+// [Table.transact].
 type write = types.TransactWriteItem
 
 // Conditions of many writes.
@@ -27,7 +27,7 @@ const (
 )
 
 // put is the write of a whole item.
-func (t *db) put(it item, condition string, values item) write {
+func (t *Table) put(it item, condition string, values item) write {
 	return write{Put: &types.Put{
 		TableName: &t.name, Item: it, ConditionExpression: given(condition), ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -35,13 +35,13 @@ func (t *db) put(it item, condition string, values item) write {
 }
 
 // putRevision is the write of an item in the place of one of the revision.
-func (t *db) putRevision(it item, revision value.Time) write {
+func (t *Table) putRevision(it item, revision value.Time) write {
 	return t.put(it, "rev = :rev", item{":rev": num(revision)})
 }
 
 // update is the change of some attributes of an item. #status in an expression
 // is the attribute status, whose name alone is a reserved word.
-func (t *db) update(k key, expression, condition string, values item) write {
+func (t *Table) update(k key, expression, condition string, values item) write {
 	return write{Update: &types.Update{
 		TableName: &t.name, Key: k.item(), UpdateExpression: &expression,
 		ConditionExpression: given(condition), ExpressionAttributeValues: values,
@@ -64,7 +64,7 @@ func namesIn(expressions ...string) (names map[string]string) {
 }
 
 // remove is the removal of an item.
-func (t *db) remove(k key, condition string, values item) write {
+func (t *Table) remove(k key, condition string, values item) write {
 	return write{Delete: &types.Delete{
 		TableName: &t.name, Key: k.item(), ConditionExpression: given(condition), ExpressionAttributeValues: values,
 	}}
@@ -81,7 +81,7 @@ func given(condition string) *string {
 // done is false, and current is the item as it is, nil if there is none. Each
 // kind of write has a method of its own, so that the linker leaves out of a
 // function the requests that it never makes and may not make.
-func (t *db) putItem(ctx context.Context, tried string, w write, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
+func (t *Table) putItem(ctx context.Context, tried string, w write, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: w.Put.TableName, Item: w.Put.Item,
 		ConditionExpression: w.Put.ConditionExpression, ExpressionAttributeValues: w.Put.ExpressionAttributeValues,
@@ -90,8 +90,8 @@ func (t *db) putItem(ctx context.Context, tried string, w write, options ...func
 	return result(tried, err)
 }
 
-// removeItem makes one removal, as [db.putItem] does of a put.
-func (t *db) removeItem(ctx context.Context, tried string, w write) (current item, done bool, err error) {
+// removeItem makes one removal, as [Table.putItem] does of a put.
+func (t *Table) removeItem(ctx context.Context, tried string, w write) (current item, done bool, err error) {
 	_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: w.Delete.TableName, Key: w.Delete.Key,
 		ConditionExpression: w.Delete.ConditionExpression, ExpressionAttributeValues: w.Delete.ExpressionAttributeValues,
@@ -101,7 +101,7 @@ func (t *db) removeItem(ctx context.Context, tried string, w write) (current ite
 
 // putOnce puts an item under a token, which it sets. A put that meets its own
 // earlier try, whose answer was lost, knows it by the token and is done.
-func (t *db) putOnce(ctx context.Context, tried string, it item, token uint64, condition string, values item, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
+func (t *Table) putOnce(ctx context.Context, tried string, it item, token uint64, condition string, values item, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
 	it[attrToken] = num(token)
 	current, done, err = t.putItem(ctx, tried, t.put(it, condition, values), options...)
 	return current, done || err == nil && getUnsigned(current, attrToken) == token, err
@@ -117,7 +117,7 @@ func ifToken(token uint64) (condition string, values item) {
 }
 
 // updateItem makes one update and returns the requested parts of the item.
-func (t *db) updateItem(ctx context.Context, tried string, w write, returned types.ReturnValue) (current item, done bool, err error) {
+func (t *Table) updateItem(ctx context.Context, tried string, w write, returned types.ReturnValue) (current item, done bool, err error) {
 	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: w.Update.TableName, Key: w.Update.Key, UpdateExpression: w.Update.UpdateExpression,
 		ConditionExpression: w.Update.ConditionExpression, ExpressionAttributeValues: w.Update.ExpressionAttributeValues,
@@ -166,7 +166,7 @@ func orTaken(refused refusals, err error) error {
 const maxCollisions = 12
 
 // transact makes all of the writes or none.
-func (t *db) transact(ctx context.Context, tried string, writes ...write) (refusals, error) {
+func (t *Table) transact(ctx context.Context, tried string, writes ...write) (refusals, error) {
 	return t.transactTries(ctx, tried, 1, writes)
 }
 
@@ -176,7 +176,7 @@ func (t *db) transact(ctx context.Context, tried string, writes ...write) (refus
 // tried so many times in all, under the same token: by the token the table
 // knows a transaction that it has already made, so that its repetition
 // succeeds and does not fail on its conditions.
-func (t *db) transactTries(ctx context.Context, tried string, tries int, writes []write) (refusals, error) {
+func (t *Table) transactTries(ctx context.Context, tried string, tries int, writes []write) (refusals, error) {
 	token := value.NewRandomID().String()
 	for attempt := 1; ; attempt++ {
 		_, err := t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
@@ -246,7 +246,7 @@ func changing(ctx context.Context, noun string, try func() (done bool, err error
 // none; no writes mean that it stays. They depend on the item as read: when one is
 // refused, the item is read anew. found is false, without an error, when it
 // does not exist; an error of plan ends the change.
-func changeItem[T any](ctx context.Context, t *db, noun string, k key, decode func(item) (*T, error), plan func(*T, item) ([]write, error)) (found bool, err error) {
+func changeItem[T any](ctx context.Context, t *Table, noun string, k key, decode func(item) (*T, error), plan func(*T, item) ([]write, error)) (found bool, err error) {
 	err = changing(ctx, noun, func() (done bool, err error) {
 		it, err := t.get(ctx, k)
 		if err != nil {
