@@ -6,7 +6,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"time"
@@ -14,8 +13,6 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-
-	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 )
 
 const (
@@ -80,9 +77,7 @@ func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencie
 	if err != nil {
 		return nil, err
 	}
-	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.ResponseHeaderTimeout = responseTimeout
-	}).GetTransport())
+	aws.HTTPClient = awshttp.NewBuildableClient().WithTimeout(responseTimeout)
 	deps := NewDependencies(cfg, aws, logger)
 	deps.Metrics = newRecorder(cfg)
 	if err := deps.Table.Ping(ctx); err != nil {

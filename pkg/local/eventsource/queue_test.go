@@ -22,7 +22,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 )
 
@@ -47,7 +46,7 @@ func newQueue(t testing.TB) *queue {
 		web.Close()
 	})
 	client := sqs.New(sqs.Options{
-		HTTPClient: sdkhttp.New(awshttp.NewBuildableClient().GetTransport()), Region: region, BaseEndpoint: aws.String(web.URL),
+		HTTPClient: awshttp.NewBuildableClient(), Region: region, BaseEndpoint: aws.String(web.URL),
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	made, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("work"), Attributes: map[string]string{"VisibilityTimeout": "600"}})

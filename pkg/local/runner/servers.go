@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/local/eventsource"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
@@ -184,7 +183,7 @@ const hugeBytes = 300 << 10
 
 // An httpClient keeps these limits.
 type httpClient struct {
-	inner       *sdkhttp.Client
+	inner       *http.Client
 	large, huge *semaphore.Weighted // requests that are under way
 }
 
@@ -213,6 +212,6 @@ func AWSConfig() aws.Config {
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
 	return aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-		HTTPClient: &httpClient{sdkhttp.New(transport), semaphore.NewWeighted(maxLarge), semaphore.NewWeighted(1)},
+		HTTPClient: &httpClient{&http.Client{Transport: transport}, semaphore.NewWeighted(maxLarge), semaphore.NewWeighted(1)},
 	}
 }
