@@ -62,7 +62,7 @@ func (t *Table) announce(ctx context.Context, org value.ID, at value.Time) error
 	until := at.Add(activityLease)
 	it := activityKey(org).newItem(typeActivity)
 	it[attrActive] = num(until)
-	current, done, err := t.putItem(ctx, "announce entries of tails", t.put(it, "attribute_not_exists(PK) OR active < :until", item{":until": num(until)}))
+	current, done, err := t.putItem(ctx, "announce entries of tails", t.put(it, when("attribute_not_exists(PK) OR active < :until", item{":until": num(until)})))
 	if err != nil {
 		return err
 	}

@@ -2,17 +2,19 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+// Attributes of a key and of its credential.
+const (
+	attrRevoked = "Revoked"
+	attrUsed    = "LastUsedAt"
 )
 
 // CreateKey stores a new key of an application with its credential, and the
@@ -29,9 +31,10 @@ func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, c
 		expires = *credential.ExpiresAt
 	}
 	activate := t.update(applicationKey(org, k.ApplicationID),
-		"SET #keys.#"+credential.KeyText+" = :expires ADD itemVersion :one", "attribute_exists(PK) AND size(#keys) < :max",
-		item{":expires": num(expires), ":one": num(1), ":max": num(account.MaxActiveKeys)})
-	writes := []write{activate, t.put(it, ifAbsent, nil), t.put(encodeCredential(credential), ifAbsent, nil)}
+		"SET #keys.#"+credential.KeyText+" = :expires ADD itemVersion :one",
+		when("attribute_exists(PK) AND size(#keys) < :max", item{":max": num(account.MaxActiveKeys)}),
+		item{":expires": num(expires), ":one": num(1)})
+	writes := []write{activate, t.put(it, ifAbsent), t.put(encode(credentialKey(credential.KeyText), typeCredential, credential), ifAbsent)}
 	return changing(ctx, "application", func() (done bool, err error) {
 		refused, err := t.transact(ctx, "create an API key", t.withAnswers(writes, kept)...)
 		if !refused.has(0) {
@@ -65,13 +68,8 @@ func (t *Table) dropExpiredKeys(ctx context.Context, org, application value.ID) 
 	case len(active) == len(stored.Keys):
 		return nil // one was revoked meanwhile
 	}
-	keys, err := attributevalue.Marshal(active)
-	if err != nil {
-		return fmt.Errorf("encode active keys: %w", err)
-	}
-	_, err = t.transact(ctx, "drop expired keys", t.update(applicationKey(org, application),
-		"SET #keys = :keys ADD itemVersion :one", "itemVersion = :read",
-		item{":keys": keys, ":one": num(1), ":read": num(stored.Version)}))
+	_, _, err = t.updateItem(ctx, "drop expired keys", t.set(applicationKey(org, application),
+		item{"keys": attribute(active), attrItemVersion: num(stored.Version + 1)}, ifEqual(attrItemVersion, stored.Version)))
 	return err
 }
 
@@ -91,9 +89,11 @@ func (t *Table) Keys(ctx context.Context, org, application value.ID) ([]account.
 // writing it never touches what a revocation wrote.
 func decodeKey(it item) (*account.APIKey, error) {
 	k, err := decodeDoc[account.APIKey](it)
-	if used := getTime(it, "usedAt"); err == nil && used != 0 {
-		k.LastUsedAt = &used
+	if err != nil || k == nil {
+		return nil, err
 	}
+	used, err := decode[struct{ LastUsedAt *value.Time }](it)
+	k.LastUsedAt = used.LastUsedAt
 	return k, err
 }
 
@@ -115,9 +115,9 @@ func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (k
 		}
 		refused, err := t.transact(ctx, "revoke an API key",
 			t.update(applicationKey(org, application), "REMOVE #keys.#"+k.TextID()+" ADD itemVersion :one", ifExists, item{":one": num(1)}),
-			t.update(apiKeyKey(org, application, id), "SET doc = :doc, revoked = :true",
-				"attribute_exists(PK) AND attribute_not_exists(revoked)", item{":doc": doc, ":true": boolean(true)}),
-			t.update(credentialKey(k.TextID()), "SET revoked = :true", ifExists, item{":true": boolean(true)}))
+			t.set(apiKeyKey(org, application, id), item{attrDoc: doc, attrRevoked: boolean(true)},
+				when("attribute_exists(PK) AND attribute_not_exists(Revoked)", nil)),
+			t.set(credentialKey(k.TextID()), item{attrRevoked: boolean(true)}, ifExists))
 		if refused.has(0) {
 			k, revoked = nil, false // the application was deleted meanwhile
 			return true, nil
@@ -132,57 +132,14 @@ func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (k
 // those who read the credential need not try. A deleted key is not an error.
 func (t *Table) TouchKey(ctx context.Context, c *account.Credential, interval time.Duration) error {
 	now := value.TimeOf(t.now())
-	_, _, err := t.updateItem(ctx, "write a key's last use", t.update(apiKeyKey(c.OrganizationID, c.ApplicationID, c.KeyID), "SET usedAt = :now",
-		"attribute_exists(PK) AND (attribute_not_exists(usedAt) OR usedAt <= :before)",
-		item{":now": num(now), ":before": num(now.Add(-interval))}), types.ReturnValueNone)
+	used := item{attrUsed: attribute(now)}
+	_, _, err := t.updateItem(ctx, "write a key's last use", t.set(apiKeyKey(c.OrganizationID, c.ApplicationID, c.KeyID), used,
+		when("attribute_exists(PK) AND (attribute_not_exists(LastUsedAt) OR LastUsedAt <= :before)", item{":before": attribute(now.Add(-interval))})))
 	if err != nil {
 		return err
 	}
-	_, _, err = t.updateItem(ctx, "write a credential's last use",
-		t.update(credentialKey(c.KeyText), "SET usedAt = :now", ifExists, item{":now": num(now)}), types.ReturnValueNone)
+	_, _, err = t.updateItem(ctx, "write a credential's last use", t.set(credentialKey(c.KeyText), used, ifExists))
 	return err
-}
-
-// credentialItem is a credential as it is stored.
-type credentialItem struct {
-	Hash           []byte      `dynamodbav:"hash"`
-	OrganizationID idText      `dynamodbav:"org"`
-	ApplicationID  idText      `dynamodbav:"applicationId"`
-	KeyID          idText      `dynamodbav:"keyId"`
-	Scopes         []string    `dynamodbav:"scopes"`
-	SiteIDs        []idText    `dynamodbav:"sites,omitempty"`
-	ExpiresAt      *value.Time `dynamodbav:"keyExpiresAt,omitempty"`
-	Revoked        bool        `dynamodbav:"revoked,omitempty"`
-	UsedAt         value.Time  `dynamodbav:"usedAt,omitempty"`
-}
-
-func encodeCredential(c account.Credential) item {
-	stored := credentialItem{
-		Hash: c.Hash[:], OrganizationID: idText(c.OrganizationID), ApplicationID: idText(c.ApplicationID), KeyID: idText(c.KeyID),
-		Scopes: c.Scopes, ExpiresAt: c.ExpiresAt,
-	}
-	for _, site := range c.SiteIDs {
-		stored.SiteIDs = append(stored.SiteIDs, idText(site))
-	}
-	return encode(credentialKey(c.KeyText), typeCredential, stored)
-}
-
-func decodeCredential(textID string, it item) (*account.Credential, error) {
-	stored, err := decode[credentialItem](it)
-	if err != nil {
-		return nil, err
-	}
-	c := &account.Credential{
-		KeyText: textID, OrganizationID: value.ID(stored.OrganizationID), ApplicationID: value.ID(stored.ApplicationID), KeyID: value.ID(stored.KeyID),
-		Scopes: stored.Scopes, ExpiresAt: stored.ExpiresAt, Revoked: stored.Revoked, LastUsedAt: stored.UsedAt,
-	}
-	if copy(c.Hash[:], stored.Hash) != len(c.Hash) || c.OrganizationID.IsZero() {
-		return nil, fmt.Errorf("decode credential %s: a hash of %d bytes, organization %s", textID, len(stored.Hash), c.OrganizationID)
-	}
-	for _, site := range stored.SiteIDs {
-		c.SiteIDs = append(c.SiteIDs, value.ID(site))
-	}
-	return c, nil
 }
 
 // Credential reads what a presented key is checked against, by the 8
@@ -190,12 +147,8 @@ func decodeCredential(textID string, it item) (*account.Credential, error) {
 // by primary key, strongly consistent. The credential is nil when the key
 // does not exist, the application when it was deleted.
 func (t *Table) Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error) {
-	it, err := t.get(ctx, credentialKey(textID))
-	if err != nil || it == nil {
-		return nil, nil, err
-	}
-	c, err := decodeCredential(textID, it)
-	if err != nil {
+	c, err := read(ctx, t, credentialKey(textID), decodeFound[account.Credential])
+	if err != nil || c == nil {
 		return nil, nil, err
 	}
 	app, err := t.Application(ctx, c.OrganizationID, c.ApplicationID)
@@ -217,7 +170,7 @@ func (t *Table) RefreshCredential(ctx context.Context, known *account.Credential
 	if keyOf(items[0]) != credentialKey(known.KeyText) {
 		items[0], items[1] = items[1], items[0]
 	}
-	c, err := decodeCredential(known.KeyText, items[0])
+	c, err := decodeFound[account.Credential](items[0])
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,11 +13,9 @@ import (
 
 // applicationItem has the attributes of an application's item other than its doc.
 type applicationItem struct {
-	Version       int64      `dynamodbav:"itemVersion"` // rises with every write to the item
-	TokenScopes   []string   `dynamodbav:"tokenScopes"`
-	SecretHash    []byte     `dynamodbav:"secretHash"`             // the SHA-256 of the client secret
-	PreviousHash  []byte     `dynamodbav:"previousHash,omitempty"` // of the secret before a rotation
-	PreviousUntil value.Time `dynamodbav:"previousUntil,omitempty"`
+	Version     int64 `dynamodbav:"itemVersion"` // rises with every write to the item
+	TokenScopes []string
+	Secrets     account.ClientSecrets
 	// Keys maps the text id of each key that is not revoked to when it expires (ms,
 	// 0: never). The limit of active keys counts them: a condition can see the map
 	// exactly.
@@ -28,26 +26,24 @@ type applicationItem struct {
 // in the transaction that makes or removes what they count.
 const (
 	attrItemVersion = "itemVersion"
-	attrApplication = "applicationId"
+	attrApplication = "ApplicationID"
 )
 
 // CreateApplication stores a new application of the organization, what its tokens
 // may do, at least one scope, and the hash of its client secret, and the answer
 // that shows it, if one is kept. A fault limit_reached means that there are [account.MaxApplications] already.
 func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error {
-	hash := account.HashSecret(app.ClientSecret)
 	it := encode(applicationKey(org, app.ID), typeApplication, applicationItem{
-		Version: 1, TokenScopes: tokenScopes, SecretHash: hash[:], Keys: map[string]int64{},
+		Version: 1, TokenScopes: tokenScopes, Secrets: account.ClientSecrets{Current: account.HashSecret(app.ClientSecret)}, Keys: map[string]int64{},
 	})
 	var err error
 	if it[attrDoc], err = encodeDoc(app.Masked()); err != nil {
 		return err
 	}
 	writes := []write{
-		t.put(it, ifAbsent, nil),
-		t.update(countKey(org), "SET t = :type ADD applications :one", "attribute_not_exists(applications) OR applications < :max",
-			item{":type": str(typeCount), ":one": num(1), ":max": num(account.MaxApplications)}),
-		t.put(encodeClient(&app), ifAbsent, nil),
+		t.put(it, ifAbsent),
+		t.countOne(org, "applications", account.MaxApplications),
+		t.put(encode(clientKey(app.ClientID), typeClient, clientItem{app.OrganizationID, app.ID}), ifAbsent),
 	}
 	refused, err := t.transact(ctx, "create an application", t.withAnswers(writes, kept)...)
 	if refused.has(1) {
@@ -55,6 +51,13 @@ func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account
 			"an organization can have %d applications: delete one first", account.MaxApplications)
 	}
 	return orLost(refused, len(writes), kept, err)
+}
+
+// countOne is the write that counts one more of what an organization can have so
+// many of.
+func (t *Table) countOne(org value.ID, what string, most int) write {
+	return t.update(countKey(org), "SET t = :type ADD "+what+" :one",
+		when("attribute_not_exists("+what+") OR "+what+" < :max", item{":max": num(most)}), item{":type": str(typeCount), ":one": num(1)})
 }
 
 // Application reads one application, strongly consistent; nil when the
@@ -113,25 +116,25 @@ func (t *Table) DeleteApplication(ctx context.Context, org, id value.ID, check f
 // takes. A key or an endpoint that is made meanwhile changes the item's
 // version and so fails the transaction.
 func (t *Table) deletion(ctx context.Context, org value.ID, app *account.Application, it item) ([]write, error) {
+	stored, err := decode[applicationItem](it)
+	if err != nil {
+		return nil, err
+	}
 	writes := []write{
-		t.remove(applicationKey(org, app.ID), "itemVersion = :read", item{":read": it[attrItemVersion]}),
-		t.remove(clientKey(app.ClientID), "", nil),
+		t.remove(applicationKey(org, app.ID), ifEqual(attrItemVersion, stored.Version)),
+		t.remove(clientKey(app.ClientID), always),
 	}
 	endpoints, err := t.endpointsOf(ctx, org, app.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range endpoints {
-		writes = append(writes, t.deletionMark(org, e, "", nil))
-	}
-	stored, err := decode[applicationItem](it)
-	if err != nil {
-		return nil, err
+		writes = append(writes, t.deletionMark(org, e, always))
 	}
 	for textID := range stored.Keys {
-		writes = append(writes, t.remove(credentialKey(textID), "", nil))
+		writes = append(writes, t.remove(credentialKey(textID), always))
 	}
-	return append(writes, t.update(countKey(org), "ADD applications :app, endpoints :endpoints", "",
+	return append(writes, t.update(countKey(org), "ADD applications :app, endpoints :endpoints", always,
 		item{":app": num(-1), ":endpoints": num(-len(endpoints))})), nil
 }
 
@@ -148,7 +151,7 @@ func (t *Table) deleteKeys(ctx context.Context, org, application value.ID) error
 		gone = append(gone, apiKeyKey(org, application, k.ID), credentialKey(k.TextID()))
 	}
 	return parallel.UntilError(ctx, maxParallelDeletes, slices.All(gone), func(ctx context.Context, _ int, k key) error {
-		_, _, err := t.removeItem(ctx, "delete the keys of a deleted application", t.remove(k, "", nil))
+		_, _, err := t.removeItem(ctx, "delete the keys of a deleted application", t.remove(k, always))
 		return err
 	})
 }

@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -18,7 +17,11 @@ type item = map[string]types.AttributeValue
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-func num[N int | int64 | uint64 | value.Time](n N) types.AttributeValue {
+type number interface {
+	int | int64 | uint64 | value.Time
+}
+
+func num[N number](n N) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d", n)}
 }
 
@@ -30,15 +33,6 @@ func binary(b []byte) types.AttributeValue {
 		b = []byte{}
 	}
 	return &types.AttributeValueMemberB{Value: b}
-}
-
-// texts is a list of texts.
-func texts(list []string) types.AttributeValue {
-	values := make([]types.AttributeValue, len(list))
-	for i, text := range list {
-		values[i] = str(text)
-	}
-	return &types.AttributeValueMemberL{Value: values}
 }
 
 // expiry is the time to live of an item, in the seconds that the table wants.
@@ -86,42 +80,42 @@ func getBinary(it item, name string) []byte {
 }
 
 // encode makes an item of the type under the key, with the fields of a struct by
-// their tags.
+// their names or tags; ids and times are texts.
 func encode(k key, itemType string, fields any) item {
-	it, err := attributevalue.MarshalMap(fields)
-	if err != nil {
-		panic(err) // the structs of this package have fields of types that can be encoded
+	it, ok := attribute(fields).(*types.AttributeValueMemberM)
+	if !ok {
+		panic(fmt.Sprintf("a %T is no struct", fields))
 	}
-	maps.Copy(it, k.newItem(itemType))
-	return it
+	maps.Copy(it.Value, k.newItem(itemType))
+	return it.Value
 }
 
-// decode reads the fields of a struct by their tags; an absent attribute leaves
-// its field zero.
+// attribute is a value as [encode] writes it.
+func attribute(v any) types.AttributeValue {
+	encoded, err := attributevalue.MarshalWithOptions(v, func(o *attributevalue.EncoderOptions) { o.UseEncodingMarshalers = true })
+	if err != nil {
+		panic(err) // what is stored has fields of types that can be encoded
+	}
+	return encoded
+}
+
+// decode reads the fields of a struct as [encode] writes them; an absent attribute
+// leaves its field zero.
 func decode[T any](it item) (v T, err error) {
-	if err = attributevalue.UnmarshalMap(it, &v); err != nil {
+	err = attributevalue.UnmarshalMapWithOptions(it, &v, func(o *attributevalue.DecoderOptions) { o.UseEncodingUnmarshalers = true })
+	if err != nil {
 		err = fmt.Errorf("decode the %T %s: %w", v, keyOf(it), err)
 	}
 	return v, err
 }
 
-// idText is an id that is stored as its text.
-type idText value.ID
-
-// MarshalDynamoDBAttributeValue writes the id's text.
-func (id idText) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
-	return str(value.ID(id).String()), nil
-}
-
-// UnmarshalDynamoDBAttributeValue reads the id's text.
-func (id *idText) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error {
-	text, ok := v.(*types.AttributeValueMemberS)
-	if !ok {
-		return errors.New("an id that is not text")
+// decodeFound is decode into a pointer, nil of an absent item.
+func decodeFound[T any](it item) (*T, error) {
+	if it == nil {
+		return nil, nil
 	}
-	parsed, err := value.ParseID(text.Value)
-	*id = idText(parsed)
-	return err
+	v, err := decode[T](it)
+	return &v, err
 }
 
 // docItem makes an item of the type under the key that holds a value as JSON.

@@ -31,18 +31,18 @@ func (t *Table) PutChunk(ctx context.Context, org value.ID, list string, c index
 	}
 	it := chunkKey(org, list, c.Number).newItem(typeChunk)
 	it[attrBody] = binary(c.Body)
-	condition, values := ifAbsent, item(nil)
+	ifReplaceable := ifAbsent
 	if replaces != 0 {
-		condition, values = ifAbsent+" OR mark = :replaces", item{":replaces": num(replaces)}
+		ifReplaceable = when("attribute_not_exists(PK) OR mark = :replaces", item{":replaces": num(replaces)})
 	}
-	_, done, err := t.putOnce(ctx, "put a chunk", it, c.ContentID, condition, values)
+	_, done, err := t.putOnce(ctx, "put a chunk", it, c.ContentID, ifReplaceable)
 	return done, err
 }
 
 // DeleteChunk deletes a chunk if it has the content. That costs as much as
 // writing it: a chunk is better kept and overwritten.
 func (t *Table) DeleteChunk(ctx context.Context, org value.ID, list string, number, contentID uint64) error {
-	_, _, err := t.removeItem(ctx, "delete a chunk", t.remove(chunkKey(org, list, number), "mark = :content", item{":content": num(contentID)}))
+	_, _, err := t.removeItem(ctx, "delete a chunk", t.remove(chunkKey(org, list, number), ifEqual(attrToken, contentID)))
 	return err
 }
 

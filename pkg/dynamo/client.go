@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
@@ -11,27 +10,16 @@ import (
 
 // clientItem is the item by which an application is found by its client id.
 // Everything else about the client is in the application's own item.
-type clientItem struct {
-	OrganizationID idText `dynamodbav:"org"`
-	ApplicationID  idText `dynamodbav:"applicationId"`
-}
-
-func encodeClient(app *account.Application) item {
-	return encode(clientKey(app.ClientID), typeClient, clientItem{idText(app.OrganizationID), idText(app.ID)})
-}
+type clientItem struct{ OrganizationID, ApplicationID value.ID }
 
 // ClientByID reads the client with the id, strongly consistent; nil when there
 // is none.
 func (t *Table) ClientByID(ctx context.Context, clientID value.ID) (*account.Client, error) {
-	it, err := t.get(ctx, clientKey(clientID))
-	if err != nil || it == nil {
+	c, err := read(ctx, t, clientKey(clientID), decodeFound[clientItem])
+	if err != nil || c == nil {
 		return nil, err
 	}
-	c, err := decode[clientItem](it)
-	if err != nil {
-		return nil, err
-	}
-	return t.Client(ctx, value.ID(c.OrganizationID), value.ID(c.ApplicationID))
+	return t.Client(ctx, c.OrganizationID, c.ApplicationID)
 }
 
 // Client reads an application of the organization as a client, strongly
@@ -60,12 +48,7 @@ func decodeClient(it item) (*account.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &account.Client{Application: app, TokenScopes: stored.TokenScopes, Secrets: account.ClientSecrets{PreviousUntil: stored.PreviousUntil}}
-	if n := copy(c.Secrets.Current[:], stored.SecretHash); n != len(c.Secrets.Current) {
-		return nil, fmt.Errorf("decode the client of application %s: a hash of %d bytes", app.ID, n)
-	}
-	copy(c.Secrets.Previous[:], stored.PreviousHash)
-	return c, nil
+	return &account.Client{Application: app, TokenScopes: stored.TokenScopes, Secrets: stored.Secrets}, nil
 }
 
 // ChangeClient stores what change makes of the application's client and
@@ -108,15 +91,12 @@ func (t *Table) changeClient(
 			if err != nil {
 				return nil, err
 			}
-			values := item{
-				":doc": doc, ":one": num(1), ":read": it[attrItemVersion], ":scopes": texts(c.TokenScopes),
-				":hash": binary(c.Secrets.Current[:]), ":previous": binary(c.Secrets.Previous[:]), ":until": num(c.Secrets.PreviousUntil),
+			version := getNumber(it, attrItemVersion)
+			attributes := item{
+				attrDoc: doc, attrItemVersion: num(version + 1), "TokenScopes": attribute(c.TokenScopes), "Secrets": attribute(c.Secrets),
 			}
-			return t.withAnswers([]write{
-				t.update(applicationKey(org, id),
-					"SET doc = :doc, tokenScopes = :scopes, secretHash = :hash, previousHash = :previous, previousUntil = :until ADD itemVersion :one",
-					"itemVersion = :read", values),
-			}, kept), nil
+			w := t.set(applicationKey(org, id), attributes, ifEqual(attrItemVersion, version))
+			return t.withAnswers([]write{w}, kept), nil
 		})
 	if !found {
 		return nil, err

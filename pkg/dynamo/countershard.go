@@ -85,10 +85,7 @@ func (t *Table) Counters(ctx context.Context, org value.ID, endpoints ...value.I
 func (t *Table) putCounterShard(w *webhook.CounterShardWrite, token uint64) write {
 	it := counterShardKey(w.OrganizationID, w.EndpointID, w.Number).newItem(typeCounters)
 	it[attrBody], it[attrRevision], it[attrWrite] = binary(w.Next.Encode()), num(w.Revision+1), num(token)
-	if w.Revision == 0 {
-		return t.put(it, ifAbsent, nil)
-	}
-	return t.putRevision(it, value.Time(w.Revision))
+	return t.put(it, ifLast(attrRevision, w.Revision))
 }
 
 // decodeNamedShard knows the number of a counter shard from its key.
@@ -121,7 +118,7 @@ func decodeCounterShard(it item, number int) (webhook.StoredCounterShard, error)
 func (t *Table) putHour(w *webhook.CounterShardWrite) write {
 	it := hourKey(w.OrganizationID, w.EndpointID, w.Finished.Start, w.Number).newItem(typeHour)
 	it[attrBody], it[attrExpires] = binary(w.Finished.Encode()), expiry(w.Finished.Start.Add(webhook.HourRetention))
-	return t.put(it, "", nil)
+	return t.put(it, always)
 }
 
 // Stats reads what the endpoint counted in each hour that starts in [from,

@@ -28,7 +28,7 @@ func (t *Table) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existi
 	if err != nil {
 		return nil, err
 	}
-	current, _, err := t.putItem(ctx, "create a delivery", t.put(it, ifAbsent, nil))
+	current, _, err := t.putItem(ctx, "create a delivery", t.put(it, ifAbsent))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Deliver
 	}
 	token := newToken()
 	it[attrWrite] = num(token)
-	found, done, err := t.putItem(ctx, "put a delivery", t.putRevision(it, previous.UpdatedAt))
+	found, done, err := t.putItem(ctx, "put a delivery", t.put(it, ifRevision(previous.UpdatedAt)))
 	if err != nil {
 		return nil, err
 	}
@@ -124,13 +124,12 @@ func (t *Table) Redeliver(ctx context.Context, org, endpoint, id value.ID,
 		if err != nil {
 			return nil, err
 		}
-		writes := []write{t.putRevision(it, d.UpdatedAt)}
+		writes := []write{t.put(it, ifRevision(d.UpdatedAt))}
 		if routing.Equal(e.Routing()) {
 			return writes, nil
 		}
-		u := endpointUpdate{conditions: []string{"attribute_exists(doc)"}, values: item{}}
-		err = u.reroute(getString(stored, attrRouting), e.Routing(), routing, endpoint)
-		return append(writes, u.write(t, org, endpoint)), err
+		reroute, err := t.reroute(org, endpoint, getString(stored, attrRouting), e.Routing(), routing)
+		return append(writes, reroute), err
 	})
 	if err != nil {
 		return nil, err

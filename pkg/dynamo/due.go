@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -82,8 +80,8 @@ func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (
 	if d.Kind == webhook.DueCircuit {
 		next.Mark = circuitMark(until, d.ID)
 	}
-	current, done, err := t.updateItem(ctx, "move a due mark", t.update(dueKey(d), "SET GSI1SK = :next", "GSI1SK = :found",
-		item{":next": str(next.Mark), ":found": str(d.Mark)}), types.ReturnValueAllNew)
+	current, done, err := t.updateItem(ctx, "move a due mark", t.set(dueKey(d), item{attrGSI1SK: str(next.Mark)},
+		when("GSI1SK = :found", item{":found": str(d.Mark)})))
 	if err != nil || !done {
 		return nil, nil, err
 	}

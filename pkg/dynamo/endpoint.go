@@ -2,12 +2,14 @@ package dynamo
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
@@ -25,6 +27,7 @@ import (
 // alerts.
 const (
 	attrStatus   = "status"
+	attrRecovery = "recovery"
 	attrAlertURL = "alertURL"
 )
 
@@ -43,16 +46,15 @@ func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ..
 	org := e.OrganizationID
 	ofApplication := "ADD itemVersion :one, endpointCount :one"
 	condition := "attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)"
-	values := item{":one": num(1), ":max": num(webhook.MaxEndpointsPerApplication)}
+	values := item{":one": num(1)}
 	if e.Alerts {
 		ofApplication, condition = "SET alertURL = :id "+ofApplication, condition+" AND attribute_not_exists(alertURL)"
 		values[":id"] = str(e.ID.String())
 	}
 	writes := []write{
-		t.put(it, ifAbsent, nil),
-		t.update(applicationKey(org, e.ApplicationID), ofApplication, condition, values),
-		t.update(countKey(org), "SET t = :type ADD endpoints :one", "attribute_not_exists(endpoints) OR endpoints < :max",
-			item{":type": str(typeCount), ":one": num(1), ":max": num(webhook.MaxEndpoints)}),
+		t.put(it, ifAbsent),
+		t.update(applicationKey(org, e.ApplicationID), ofApplication, when(condition, item{":max": num(webhook.MaxEndpointsPerApplication)}), values),
+		t.countOne(org, "endpoints", webhook.MaxEndpoints),
 	}
 	refused, err := t.transact(ctx, "create an endpoint", t.withAnswers(writes, kept)...)
 	switch {
@@ -154,19 +156,17 @@ func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change fun
 // routing, which deliveries change meanwhile and which is stored as the text, is
 // left alone unless the change is of it.
 func (t *Table) endpointChange(e, next *webhook.Endpoint, routing string) (w write, err error) {
-	u := endpointUpdate{
-		sets: []string{"doc = :doc", "#status = :status", "rev = :next"}, conditions: []string{"rev = :read"},
-		values: item{":status": str(string(next.Status)), ":next": num(next.UpdatedAt), ":read": num(e.UpdatedAt)},
-	}
-	if u.values[":doc"], err = encodeDoc(next); err != nil {
-		return w, err
-	}
+	attributes, based := item{}, ifRevision(e.UpdatedAt)
 	if !e.Routing().Equal(next.Routing()) {
-		if err := u.reroute(routing, e.Routing(), next.Routing(), e.ID); err != nil {
+		var ifRouted condition
+		if attributes, ifRouted, err = rerouting(e.ID, routing, e.Routing(), next.Routing()); err != nil {
 			return w, err
 		}
+		based = based.and(ifRouted)
 	}
-	return u.write(t, e.OrganizationID, e.ID), nil
+	attributes[attrStatus], attributes[attrRevision] = str(string(next.Status)), num(next.UpdatedAt)
+	attributes[attrDoc], err = encodeDoc(next)
+	return t.set(endpointKey(e.OrganizationID, e.ID), attributes, based), err
 }
 
 // DeleteEndpoint deletes the endpoint and reports whether there was one. The
@@ -183,10 +183,9 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 				ofApplication = "REMOVE alertURL " + ofApplication
 			}
 			return []write{ // refused when it was changed, or deleted with its application
-				t.deletionMark(org, id, "rev = :read", item{":read": num(e.UpdatedAt)}),
-				t.update(applicationKey(org, e.ApplicationID), ofApplication, ifExists,
-					item{":one": num(1), ":less": num(-1)}),
-				t.update(countKey(org), "ADD endpoints :less", "", item{":less": num(-1)}),
+				t.deletionMark(org, id, ifRevision(e.UpdatedAt)),
+				t.update(applicationKey(org, e.ApplicationID), ofApplication, ifExists, item{":one": num(1), ":less": num(-1)}),
+				t.update(countKey(org), "ADD endpoints :less", always, item{":less": num(-1)}),
 			}, nil
 		})
 }
@@ -202,11 +201,11 @@ func (t *Table) FinishEndpointDeletion(ctx context.Context, org, id value.ID) er
 		return err
 	}
 	for _, k := range append(keys, permitsKey(org, id)) {
-		if _, _, err := t.removeItem(ctx, tried, t.remove(k, "", nil)); err != nil {
+		if _, _, err := t.removeItem(ctx, tried, t.remove(k, always)); err != nil {
 			return err
 		}
 	}
-	_, _, err = t.removeItem(ctx, tried, t.remove(endpointKey(org, id), "attribute_exists(del)", nil))
+	_, _, err = t.removeItem(ctx, tried, t.remove(endpointKey(org, id), when("attribute_exists(del)", nil)))
 	return err
 }
 
@@ -226,12 +225,12 @@ func (t *Table) endpointsOf(ctx context.Context, org, application value.ID) ([]v
 const deletionDelay = 2 * time.Minute
 
 // deletionMark is the write that replaces an endpoint by its deletion mark.
-func (t *Table) deletionMark(org, id value.ID, condition string, values item) write {
+func (t *Table) deletionMark(org, id value.ID, c condition) write {
 	now := value.TimeOf(t.now())
 	it := endpointKey(org, id).newItem(typeEndpoint)
 	it[attrDeleted], it[attrRevision] = boolean(true), num(now)
 	markDue(it, id, now.Add(deletionDelay))
-	return t.put(it, condition, values)
+	return t.put(it, c)
 }
 
 func encodeEndpoint(e *webhook.Endpoint) (it item, err error) {
@@ -240,11 +239,8 @@ func encodeEndpoint(e *webhook.Endpoint) (it item, err error) {
 	}
 	it[attrApplication], it[attrStatus], it[attrRevision] = str(e.ApplicationID.String()), str(string(e.Status)), num(e.UpdatedAt)
 	attributes, err := routingAttributes(e.Routing(), e.ID)
-	for name, text := range attributes {
-		if text != "" {
-			it[name] = str(text)
-		}
-	}
+	maps.DeleteFunc(attributes, func(_ string, v types.AttributeValue) bool { return v == nil })
+	maps.Copy(it, attributes)
 	return it, err
 }
 

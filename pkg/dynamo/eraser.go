@@ -58,7 +58,7 @@ func (e *Eraser) EachItem(ctx context.Context, org value.ID, each func(*OwnedIte
 			Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(scanSegments), //nolint:gosec // few
 			FilterExpression: aws.String("begins_with(PK, :items) OR begins_with(PK, :index) OR begins_with(PK, :users)" +
 				" OR (PK = :register AND SK = :org) OR #org = :org"),
-			ExpressionAttributeNames: map[string]string{"#org": "org"},
+			ExpressionAttributeNames: map[string]string{"#org": "OrganizationID"},
 			ExpressionAttributeValues: item{
 				":org": str(org.String()), ":register": str(organizationsPartition), ":items": str("ORG#" + org.String() + "#"),
 				":index": str(tailPartition(org, "")), ":users": str(ratePartition(org.String() + "#")),

@@ -3,8 +3,6 @@ package dynamo
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -17,10 +15,10 @@ const attrFiltered = "filtered"
 // that starts at the time, by its delivery settings. A call whose answer was lost
 // may count twice.
 func (t *Table) AddFiltered(ctx context.Context, org, endpoint value.ID, start value.Time, events int64) error {
-	w := t.update(filteredKey(org, endpoint, start), "SET t = :type, expiresAtEpoch = :expires ADD filtered :events", "", item{
+	w := t.update(filteredKey(org, endpoint, start), "SET t = :type, expiresAtEpoch = :expires ADD filtered :events", always, item{
 		":type": str(typeFiltered), ":expires": expiry(start.Add(webhook.HourRetention)), ":events": num(events),
 	})
-	_, _, err := t.updateItem(ctx, "count filtered events", w, types.ReturnValueNone)
+	_, _, err := t.updateItem(ctx, "count filtered events", w)
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 func (t *Table) Beat(ctx context.Context, now value.Time) error {
 	it := heartbeatKey().newItem(typeHeartbeat)
 	it[attrHeartbeatAt] = num(now)
-	_, _, err := t.putItem(ctx, "write the heartbeat", t.put(it, "", nil))
+	_, _, err := t.putItem(ctx, "write the heartbeat", t.put(it, always))
 	return err
 }
 

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/api/idempotency"
@@ -11,19 +10,18 @@ import (
 
 // requestItem is a request's record as it is stored, with its time to live.
 type requestItem struct {
-	Fingerprint []byte     `dynamodbav:"fingerprint"`
-	Token       uint64     `dynamodbav:"mark"`
-	LockedUntil value.Time `dynamodbav:"lockedUntil"`
-	Answer      []byte     `dynamodbav:"body,omitempty"` // sealed; absent while the request runs
-	ExpiresAt   int64      `dynamodbav:"expiresAtEpoch"` // seconds
+	Fingerprint idempotency.Fingerprint
+	Token       uint64 `dynamodbav:"mark"`
+	LockedUntil value.Time
+	Answer      []byte `dynamodbav:"body,omitempty"` // sealed; absent while the request runs
+	ExpiresAt   int64  `dynamodbav:"expiresAtEpoch"` // seconds
 }
 
 // PutRequest stores the record in the place of the one with the token, of
 // which 0 means that there is none, or one that has expired. Unless done, it
 // returns the record that is there, nil when there is none.
 func (t *Table) PutRequest(ctx context.Context, r *idempotency.Record, token uint64) (current *idempotency.Record, done bool, err error) {
-	condition, values := t.ifRequest(token)
-	it, done, err := t.putOnce(ctx, "put a request", encodeRequest(r), r.Token, condition, values)
+	it, done, err := t.putOnce(ctx, "put a request", encodeRequest(r), r.Token, t.ifRequest(token))
 	if done || err != nil {
 		return nil, done, err
 	}
@@ -33,18 +31,17 @@ func (t *Table) PutRequest(ctx context.Context, r *idempotency.Record, token uin
 
 // RemoveRequest removes the record with the token.
 func (t *Table) RemoveRequest(ctx context.Context, key idempotency.Key, token uint64) error {
-	condition, values := ifToken(token)
-	_, _, err := t.removeItem(ctx, "remove a request", t.remove(requestKey(key), condition, values))
+	_, _, err := t.removeItem(ctx, "remove a request", t.remove(requestKey(key), ifLast(attrToken, token)))
 	return err
 }
 
 // ifRequest is the condition of a write in the place of the record with the
 // token. The table removes what has expired up to 48 hours late.
-func (t *Table) ifRequest(token uint64) (condition string, values item) {
+func (t *Table) ifRequest(token uint64) condition {
 	if token != 0 {
-		return ifToken(token)
+		return ifEqual(attrToken, token)
 	}
-	return ifAbsent + " OR expiresAtEpoch <= :now", item{":now": num(t.now().Unix())}
+	return t.ifAbsentOrExpired()
 }
 
 // withAnswers appends the writes that keep answers to those of a transaction
@@ -52,8 +49,7 @@ func (t *Table) ifRequest(token uint64) (condition string, values item) {
 func (t *Table) withAnswers(writes []write, kept []*idempotency.Kept) []write {
 	for _, k := range kept {
 		if k != nil {
-			condition, values := ifToken(k.Locked)
-			writes = append(writes, t.put(encodeRequest(&k.Record), condition, values))
+			writes = append(writes, t.put(encodeRequest(&k.Record), ifLast(attrToken, k.Locked)))
 		}
 	}
 	return writes
@@ -70,25 +66,19 @@ func orLost(refused refusals, position int, kept []*idempotency.Kept, err error)
 
 func encodeRequest(r *idempotency.Record) item {
 	return encode(requestKey(r.Key), typeRequest, requestItem{
-		Fingerprint: r.Fingerprint[:], Token: r.Token, LockedUntil: r.LockedUntil, Answer: r.Answer,
+		Fingerprint: r.Fingerprint, Token: r.Token, LockedUntil: r.LockedUntil, Answer: r.Answer,
 		ExpiresAt: r.ExpiresAt.Add(time.Second - time.Millisecond).Std().Unix(), // the next whole second
 	})
 }
 
 // decodeRequest returns nil for an absent item.
 func decodeRequest(key idempotency.Key, it item) (*idempotency.Record, error) {
-	if it == nil {
-		return nil, nil
-	}
-	stored, err := decode[requestItem](it)
-	if err != nil {
+	stored, err := decodeFound[requestItem](it)
+	if err != nil || stored == nil {
 		return nil, err
 	}
-	r := &idempotency.Record{
-		Key: key, Token: stored.Token, LockedUntil: stored.LockedUntil, Answer: stored.Answer, ExpiresAt: value.Time(stored.ExpiresAt * 1000),
-	}
-	if n := copy(r.Fingerprint[:], stored.Fingerprint); n != len(r.Fingerprint) {
-		return nil, fmt.Errorf("the request %s: a fingerprint of %d bytes", key.Hash, n)
-	}
-	return r, nil
+	return &idempotency.Record{
+		Key: key, Fingerprint: stored.Fingerprint, Token: stored.Token, LockedUntil: stored.LockedUntil,
+		Answer: stored.Answer, ExpiresAt: value.Time(stored.ExpiresAt * 1000),
+	}, nil
 }

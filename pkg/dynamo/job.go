@@ -158,12 +158,12 @@ func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change
 // replaceJob writes the next state, or deletes the job when that is the zero
 // state, if the job's last write has the token; 0 means none.
 func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, token uint64, next jobState) (done bool, err error) {
-	condition, values := ifToken(token)
+	ifUnchanged := ifLast(attrToken, token)
 	if next == (jobState{}) {
-		_, done, err = t.removeItem(ctx, "delete a job", t.remove(jobKey(org, list), condition, values))
+		_, done, err = t.removeItem(ctx, "delete a job", t.remove(jobKey(org, list), ifUnchanged))
 		return done, err
 	}
-	_, done, err = t.putOnce(ctx, "put a job", encodeJob(org, list, next), newToken(), condition, values)
+	_, done, err = t.putOnce(ctx, "put a job", encodeJob(org, list, next), newToken(), ifUnchanged)
 	return done, err
 }
 

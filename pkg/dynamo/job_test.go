@@ -105,24 +105,20 @@ func (j *jobs) state() string {
 		return "none"
 	}
 	at := func(name string) string {
-		n, ok := out.Item[name].(*types.AttributeValueMemberN)
+		text, ok := out.Item[name].(*types.AttributeValueMemberS)
 		if !ok {
 			return "-"
 		}
-		var ms int64
-		if _, err := fmt.Sscan(n.Value, &ms); err != nil {
+		first, _, _ := strings.Cut(text.Value, "#")
+		ms, err := value.ParseTime(first)
+		if err != nil {
 			j.t.Fatal(err)
 		}
-		return time.Duration((ms - int64(jobStart)) * 1e6).String()
-	}
-	sort, _, _ := strings.Cut(out.Item["GSI1SK"].(*types.AttributeValueMemberS).Value, "#")
-	marked, err := value.ParseTime(sort)
-	if err != nil {
-		j.t.Fatal(err)
+		return time.Duration((ms - jobStart) * 1e6).String()
 	}
 	_, held := out.Item["holder"]
 	return fmt.Sprintf("asked %s, due %s, held %t until %s, marked %s",
-		out.Item["asked"].(*types.AttributeValueMemberN).Value, at("due"), held, at("lease"), time.Duration((marked-jobStart)*1e6))
+		out.Item["asked"].(*types.AttributeValueMemberN).Value, at("due"), held, at("lease"), at("GSI1SK"))
 }
 
 func (j *jobs) checkState(name, want string) {

@@ -24,23 +24,16 @@ type manifestItem struct {
 
 // Manifest reads a manifest, strongly consistent; nil when there is none.
 func (t *Table) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
-	it, err := t.get(ctx, manifestKey(org, list, which))
-	if err != nil || it == nil {
-		return nil, err
-	}
-	return decodeManifest(it)
-}
-
-func decodeManifest(it item) (*index.StoredManifest, error) {
-	m, err := decode[manifestItem](it)
-	return (*index.StoredManifest)(&m), err
+	m, err := read(ctx, t, manifestKey(org, list, which), decodeFound[manifestItem])
+	return (*index.StoredManifest)(m), err
 }
 
 // Manifests reads the manifests whose names begin so, strongly consistent.
 func (t *Table) Manifests(ctx context.Context, org value.ID, list, prefix string) (map[string]*index.StoredManifest, error) {
 	found := map[string]*index.StoredManifest{}
 	return found, t.query(ctx, partition(tailPartition(org, list), prefix), func(it item) (more bool, err error) {
-		found[getString(it, attrSK)], err = decodeManifest(it)
+		m, err := decodeFound[manifestItem](it)
+		found[getString(it, attrSK)] = (*index.StoredManifest)(m)
 		return true, err
 	})
 }
@@ -51,7 +44,7 @@ func (t *Table) covered(ctx context.Context, org value.ID, list string) (end ind
 	in := partition(tailPartition(org, list), manifestPrefix)
 	in.ProjectionExpression = aws.String("covered, coveredAt")
 	return end, t.query(ctx, in, func(it item) (bool, error) {
-		m, err := decodeManifest(it)
+		m, err := decode[manifestItem](it)
 		if m.Covered > end.Sequence {
 			end = index.Position{Sequence: m.Covered, At: m.CoveredAt}
 		}
@@ -68,12 +61,8 @@ func (t *Table) PutManifest(ctx context.Context, org value.ID, list, which strin
 		return false, err
 	}
 	it := encode(manifestKey(org, list, which), typeManifest, manifestItem(m))
-	condition, values := ifAbsent, item(nil)
-	if m.Version != 1 {
-		condition, values = "itemVersion = :replaced", item{":replaced": num(m.Version - 1)}
-	}
 	repeated := false
-	current, done, err := t.putOnce(ctx, "put a manifest", it, newToken(), condition, values, noteRepetition(&repeated))
+	current, done, err := t.putOnce(ctx, "put a manifest", it, newToken(), ifLast(attrItemVersion, m.Version-1), noteRepetition(&repeated))
 	if err == nil && !done && repeated && getUnsigned(current, attrItemVersion) != m.Version {
 		// Either the first try was written and then replaced, or it never was.
 		err = fault.Busy(fmt.Errorf("put version %d of the manifest of %s: its answer was lost and another version is there now", m.Version, list))
@@ -86,7 +75,7 @@ func (t *Table) PutManifest(ctx context.Context, org value.ID, list, which strin
 // there. Without a live manifest and without entries a tail starts from 1 again.
 func (t *Table) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
 	_, done, err := t.removeItem(ctx, "delete a manifest", t.remove(manifestKey(org, list, which),
-		ifAbsent+" OR itemVersion = :version", item{":version": num(version)}))
+		when("attribute_not_exists(PK) OR itemVersion = :version", item{":version": num(version)})))
 	if err == nil && !done {
 		return fault.ErrChanged
 	}

@@ -11,7 +11,7 @@ import (
 // [Table.Organizations] reads. To add it again changes nothing, and costs
 // one write unit.
 func (t *Table) RegisterOrganization(ctx context.Context, org value.ID) error {
-	_, _, err := t.putItem(ctx, "register an organization", t.put(organizationKey(org).newItem(typeOrganization), "", nil))
+	_, _, err := t.putItem(ctx, "register an organization", t.put(organizationKey(org).newItem(typeOrganization), always))
 	return err
 }
 

@@ -62,7 +62,7 @@ func (t *Table) recording(outcomes []webhook.DeliveryChange, shards []webhook.Co
 		r.tokens[i] = max(1, maphash.String(t.seed, getString(it, attrDoc)))
 		maphash.WriteComparable(&all, r.tokens[i])
 		it[attrWrite] = num(r.tokens[i])
-		r.writes = append(r.writes, t.putRevision(it, o.Previous.UpdatedAt))
+		r.writes = append(r.writes, t.put(it, ifRevision(o.Previous.UpdatedAt)))
 	}
 	for _, w := range shards {
 		maphash.WriteComparable(&all, w.EndpointID)
@@ -120,7 +120,7 @@ func (t *Table) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChang
 			refused[i] = found
 		}
 	}
-	if err := t.updateTogether(ctx, r.writes, together, refused); err != nil || len(refused) == 0 {
+	if err := t.updateTogether(ctx, r, together, refused); err != nil || len(refused) == 0 {
 		return nil, err
 	}
 	c, err := r.conflict(refused)
@@ -137,14 +137,14 @@ func (t *Table) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChang
 
 // updateTogether makes puts of deliveries by PartiQL's UPDATE in batches, each
 // statement on its own, and adds to refused those whose condition does not hold.
-func (t *Table) updateTogether(ctx context.Context, writes []write, which []int, refused refusals) error {
+func (t *Table) updateTogether(ctx context.Context, r *recording, which []int, refused refusals) error {
 	statement := `UPDATE "` + t.name + `" SET doc=?, rev=?, w=?, uncounted=? WHERE PK=? AND SK=? AND rev=?`
 	for some := range slices.Chunk(which, maxInsertItems) {
 		statements := make([]types.BatchStatementRequest, len(some))
 		for i, at := range some {
-			it := writes[at].Put.Item
+			it := r.writes[at].Put.Item
 			statements[i] = types.BatchStatementRequest{Statement: &statement, Parameters: []types.AttributeValue{
-				it[attrDoc], it[attrRevision], it[attrWrite], it[attrUncounted], it[attrPK], it[attrSK], writes[at].Put.ExpressionAttributeValues[":rev"],
+				it[attrDoc], it[attrRevision], it[attrWrite], it[attrUncounted], it[attrPK], it[attrSK], num(r.outcomes[at].Previous.UpdatedAt),
 			}}
 		}
 		var keys []key
@@ -152,7 +152,7 @@ func (t *Table) updateTogether(ctx context.Context, writes []write, which []int,
 			switch {
 			case errors.Is(err, errRefused):
 				refused[some[i]] = nil
-				keys = append(keys, keyOf(writes[some[i]].Put.Item))
+				keys = append(keys, keyOf(r.writes[some[i]].Put.Item))
 			case err != nil:
 				return err
 			}
@@ -162,7 +162,7 @@ func (t *Table) updateTogether(ctx context.Context, writes []write, which []int,
 			return err
 		}
 		for _, it := range found {
-			at := slices.IndexFunc(some, func(at int) bool { return keyOf(writes[at].Put.Item) == keyOf(it) })
+			at := slices.IndexFunc(some, func(at int) bool { return keyOf(r.writes[at].Put.Item) == keyOf(it) })
 			refused[some[at]] = it
 		}
 	}

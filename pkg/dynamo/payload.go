@@ -22,7 +22,7 @@ const (
 // stays, so that every attempt sends the same bytes even when a later release
 // would write them otherwise.
 func (t *Table) PutPayload(ctx context.Context, org, event value.ID, body []byte) error {
-	_, _, err := t.putItem(ctx, "put a payload", t.put(t.encodePayload(org, event, body), ifAbsent, nil))
+	_, _, err := t.putItem(ctx, "put a payload", t.put(t.encodePayload(org, event, body), ifAbsent))
 	return err
 }
 

@@ -72,6 +72,5 @@ func (t *Table) putPermits(ctx context.Context, org, endpoint value.ID, read uin
 		return nil, false, err
 	}
 	it[attrExpires] = expiry(slices.Max(slices.Collect(maps.Values(p))).Add(permitRetention))
-	condition, values := ifToken(read)
-	return t.putOnce(ctx, "take a permit", it, newToken(), condition, values)
+	return t.putOnce(ctx, "take a permit", it, newToken(), ifLast(attrToken, read))
 }

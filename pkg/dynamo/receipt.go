@@ -17,7 +17,7 @@ func (t *Table) CreateReceipt(ctx context.Context, s *receipt.Stored) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = t.putItem(ctx, "create a receipt", t.put(it, ifAbsent, nil))
+	_, _, err = t.putItem(ctx, "create a receipt", t.put(it, ifAbsent))
 	return err
 }
 
@@ -89,7 +89,7 @@ func (t *Table) CompleteReceipt(ctx context.Context, s *receipt.Stored) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = t.putItem(ctx, "complete a receipt", t.putRevision(it, s.Receipt.CreatedAt))
+	_, _, err = t.putItem(ctx, "complete a receipt", t.put(it, ifRevision(s.Receipt.CreatedAt)))
 	return err
 }
 

@@ -74,17 +74,16 @@ func (t *Table) RecordsSince(
 // that met its own earlier try, which the SDK repeats when a connection breaks
 // after the answer, has succeeded.
 func (t *Table) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
-	it := encodeRecord(next)
-	var w write
-	switch {
-	case previous == nil:
-		w = t.put(it, "attribute_not_exists(PK) OR expiresAtEpoch <= :now", item{":now": num(t.now().Unix())})
-	case previous.Version == nil:
-		w = t.put(it, "rev = :rev AND attribute_not_exists(ver)", item{":rev": num(previous.Revision)})
-	default:
-		w = t.put(it, "rev = :rev AND ver = :ver", item{":rev": num(previous.Revision), ":ver": num(*previous.Version)})
+	based := t.ifAbsentOrExpired()
+	if previous != nil {
+		ifVersion := when("attribute_not_exists(ver)", nil)
+		if previous.Version != nil {
+			ifVersion = ifEqual(attrVersion, *previous.Version)
+		}
+		based = ifRevision(previous.Revision).and(ifVersion)
 	}
-	current, done, err := t.putItem(ctx, "put a record", w)
+	it := encodeRecord(next)
+	current, done, err := t.putItem(ctx, "put a record", t.put(it, based))
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", next.Kind, next.ID, err)
 	}

@@ -22,9 +22,9 @@ func (t *Table) CreateRecovery(ctx context.Context, r *webhook.Recovery, next va
 	if err != nil {
 		return err
 	}
-	refused, err := t.transact(ctx, "create a recovery", t.put(it, ifAbsent, nil),
-		t.update(endpointKey(r.OrganizationID, r.EndpointID), "SET recovery = :id", "#status = :active AND attribute_not_exists(recovery)",
-			item{":id": str(r.ID.String()), ":active": str(string(webhook.Active))}))
+	refused, err := t.transact(ctx, "create a recovery", t.put(it, ifAbsent),
+		t.set(endpointKey(r.OrganizationID, r.EndpointID), item{attrRecovery: str(r.ID.String())},
+			when("#status = :active AND attribute_not_exists(recovery)", item{":active": str(string(webhook.Active))})))
 	if endpoint, is := refused[1]; is {
 		return recoveryConflict(endpoint)
 	}
@@ -42,7 +42,7 @@ func recoveryConflict(endpoint item) error {
 		return fault.New(fault.Conflict, fault.CodeConflict, "the endpoint is %s: set its status to ACTIVE first", status)
 	}
 	return fault.New(fault.Conflict, fault.CodeConflict,
-		"the recovery %s of the endpoint runs already: wait for it to end", getString(endpoint, "recovery"))
+		"the recovery %s of the endpoint runs already: wait for it to end", getString(endpoint, attrRecovery))
 }
 
 // Recovery reads one recovery; nil when the endpoint has none with the id.
@@ -58,10 +58,10 @@ func (t *Table) PutRecovery(ctx context.Context, previous, next *webhook.Recover
 	if err != nil {
 		return err
 	}
-	writes := []write{t.putRevision(it, previous.UpdatedAt)}
+	writes := []write{t.put(it, ifRevision(previous.UpdatedAt))}
 	if next.Status != webhook.RecoveryRunning {
-		writes = append(writes, t.update(endpointKey(next.OrganizationID, next.EndpointID),
-			"REMOVE recovery", "recovery = :id", item{":id": str(next.ID.String())}))
+		writes = append(writes, t.set(endpointKey(next.OrganizationID, next.EndpointID),
+			item{attrRecovery: nil}, when("recovery = :id", item{":id": str(next.ID.String())})))
 	}
 	refused, err := t.transact(ctx, "put a recovery", writes...)
 	if err == nil && len(refused) > 0 && !refused.has(0) { // the endpoint was deleted

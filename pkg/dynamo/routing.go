@@ -3,11 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/base/retry"
@@ -38,12 +34,12 @@ func (t *Table) SetRouting(ctx context.Context, org, endpoint value.ID, previous
 		return false, err
 	}
 	err = retry.Contended(ctx, maxRoutingTries, func() (done bool, err error) {
-		u := endpointUpdate{conditions: []string{"attribute_exists(doc)"}, values: item{}}
-		if err := u.reroute(was, previous, next, endpoint); err != nil {
+		reroute, err := t.reroute(org, endpoint, was, previous, next)
+		if err != nil {
 			return false, err
 		}
 		var found item
-		found, set, err = t.updateItem(ctx, "set an endpoint's routing", u.write(t, org, endpoint), types.ReturnValueNone)
+		found, set, err = t.updateItem(ctx, "set an endpoint's routing", reroute)
 		if set || err != nil || found == nil || getBool(found, attrDeleted) {
 			return true, err
 		}
@@ -83,12 +79,18 @@ func decodeRouting(it item) (r webhook.Routing, err error) {
 }
 
 // routingAttributes are the attributes of an endpoint's item that its routing
-// decides; one that is "" is absent.
-func routingAttributes(r webhook.Routing, endpoint value.ID) (map[string]string, error) {
+// decides; one that is absent is nil.
+func routingAttributes(r webhook.Routing, endpoint value.ID) (item, error) {
+	attributes := item{attrRouting: nil, attrAlert: nil, attrGSI1PK: nil, attrGSI1SK: nil}
 	text, err := encodeRouting(r)
-	attributes := map[string]string{attrRouting: text, attrAlert: r.Alert.Type, attrGSI1PK: "", attrGSI1SK: ""}
+	if text != "" {
+		attributes[attrRouting] = str(text)
+	}
+	if r.Alert.Type != "" {
+		attributes[attrAlert] = str(r.Alert.Type)
+	}
 	if r.Circuit != nil {
-		attributes[attrGSI1PK], attributes[attrGSI1SK] = duePartition(shardOf(endpoint)), circuitMark(circuitDue(r.Circuit), endpoint)
+		attributes[attrGSI1PK], attributes[attrGSI1SK] = str(duePartition(shardOf(endpoint))), str(circuitMark(circuitDue(r.Circuit), endpoint))
 	}
 	return attributes, err
 }
@@ -105,49 +107,23 @@ func circuitDue(c *webhook.Circuit) value.Time {
 	return c.ProbeAt
 }
 
-// endpointUpdate collects a conditional change of some attributes of an
-// endpoint.
-type endpointUpdate struct {
-	sets, removes, conditions []string
-	values                    item
+// reroute is the write of an endpoint's next routing, as [rerouting] makes it.
+func (t *Table) reroute(org, endpoint value.ID, was string, previous, next webhook.Routing) (write, error) {
+	attributes, ifRouted, err := rerouting(endpoint, was, previous, next)
+	return t.set(endpointKey(org, endpoint), attributes, ifRouted.and(when("attribute_exists(doc)", nil))), err
 }
 
-// reroute replaces the routing previous, which is stored as the text was, with the
-// due mark of its circuit. A circuit that stays keeps its mark, which may have been
-// moved.
-func (u *endpointUpdate) reroute(was string, previous, next webhook.Routing, endpoint value.ID) error {
-	attributes, err := routingAttributes(next, endpoint)
-	if err != nil {
-		return err
-	}
+// rerouting is the change of an endpoint's item from the routing previous, which is
+// stored as the text was, to the next, with the due mark of its circuit. A circuit
+// that stays keeps its mark, which may have been moved.
+func rerouting(endpoint value.ID, was string, previous, next webhook.Routing) (attributes item, ifRouted condition, err error) {
+	attributes, err = routingAttributes(next, endpoint)
 	if previous.Circuit.Equal(next.Circuit) {
 		delete(attributes, attrGSI1PK)
 		delete(attributes, attrGSI1SK)
 	}
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if attributes[name] == "" {
-			u.removes = append(u.removes, name)
-			continue
-		}
-		u.sets = append(u.sets, name+" = :"+name)
-		u.values[":"+name] = str(attributes[name])
-	}
 	if was == "" {
-		u.conditions = append(u.conditions, "attribute_not_exists(routing)")
-		return nil
+		return attributes, when("attribute_not_exists(routing)", nil), err
 	}
-	u.conditions = append(u.conditions, "routing = :was")
-	u.values[":was"] = str(was)
-	return nil
-}
-
-func (u *endpointUpdate) write(t *Table, org, endpoint value.ID) write {
-	expression := ""
-	if len(u.sets) > 0 {
-		expression = "SET " + strings.Join(u.sets, ", ")
-	}
-	if len(u.removes) > 0 {
-		expression += " REMOVE " + strings.Join(u.removes, ", ")
-	}
-	return t.update(endpointKey(org, endpoint), strings.TrimSpace(expression), strings.Join(u.conditions, " AND "), u.values)
+	return attributes, when("routing = :was", item{":was": str(was)}), err
 }

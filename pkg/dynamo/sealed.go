@@ -95,7 +95,7 @@ func ReplaceSealed(ctx context.Context, t *Table, s *SealedItem) (done bool, err
 	} else {
 		next = binary(s.Request.Answer)
 	}
-	w := t.update(s.key, "SET #"+s.attribute+" = :next", "#"+s.attribute+" = :read", item{":next": next, ":read": s.read})
-	_, done, err = t.updateItem(ctx, "replace what is sealed", w, types.ReturnValueNone)
+	w := t.set(s.key, item{s.attribute: next}, when("#"+s.attribute+" = :read", item{":read": s.read}))
+	_, done, err = t.updateItem(ctx, "replace what is sealed", w)
 	return done, err
 }

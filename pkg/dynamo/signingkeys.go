@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
@@ -42,8 +41,8 @@ func (t *Table) PublishSigningKeys(ctx context.Context, p apptoken.Published) (b
 	if p.Created.After(time.Time{}) {
 		created = value.TimeOf(p.Created)
 	}
-	_, done, err := t.updateItem(ctx, "publish the signing keys", t.update(signingKeysKey(),
-		"SET t = :type, doc = :doc, secretsCreated = :created", "attribute_not_exists(PK) OR secretsCreated <= :created",
-		item{":type": str(typeSigningKeys), ":doc": doc, ":created": num(created)}), types.ReturnValueNone)
+	_, done, err := t.updateItem(ctx, "publish the signing keys", t.set(signingKeysKey(),
+		item{attrType: str(typeSigningKeys), attrDoc: doc, attrSecretsCreated: num(created)},
+		when("attribute_not_exists(PK) OR secretsCreated <= :secretsCreated", nil)))
 	return done, err
 }

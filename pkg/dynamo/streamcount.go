@@ -42,7 +42,7 @@ func (Stream) Attempt(r *events.DynamoDBEventRecord) (*webhook.StreamAttempt, er
 func (t *Table) PutCounted(ctx context.Context, at value.Time) error {
 	it := countedKey().newItem(typeCounted)
 	it[attrAt] = num(at)
-	_, _, err := t.putItem(ctx, "note how far the stream is counted", t.put(it, "", nil))
+	_, _, err := t.putItem(ctx, "note how far the stream is counted", t.put(it, always))
 	return err
 }
 

@@ -79,7 +79,7 @@ func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry
 		it := tailKey(org, list, next.Sequence).newItem(typeTail)
 		it[attrAt], it[attrSum], it[attrBody] = num(next.At), num(next.Sum), binary(body)
 		it[attrExpires] = num(t.now().Add(TailRetention).Unix())
-		_, done, err = t.putOnce(ctx, "append to the tail", it, token, ifAbsent, nil)
+		_, done, err = t.putOnce(ctx, "append to the tail", it, token, ifAbsent)
 		return done, err
 	})
 	if err != nil {

@@ -12,13 +12,6 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Attributes of a day of events.
-const (
-	attrEvents    = "events"
-	attrDelivered = "delivered"
-	attrFailed    = "failed"
-)
-
 // Usage reads what an application of the organization counted on each day, by
 // its date, from the first to the last. Days on which it counted nothing may be
 // left out.
@@ -50,16 +43,16 @@ func (t *Table) requestDays(ctx context.Context, subject string, last value.Time
 	found, version := map[string]account.Usage{}, map[string]int64{}
 	in := between(ratePartition(subject), rateKey(subject).sk, requestDayKey(subject, dateOf(last)).sk)
 	err := t.query(ctx, in, func(it item) (bool, error) {
+		w, err := decode[window.Window](it) // a day has its version and usage
 		date, finished := strings.CutPrefix(getString(it, attrSK), requestDayPrefix)
 		if !finished {
-			date = dateOf(value.Time(window.Day(getNumber(it, attrHead)) * daySeconds * 1000))
+			date = dateOf(value.Time(window.Day(w.Head) * daySeconds * 1000))
 		}
-		if v := getNumber(it, attrItemVersion); v >= version[date] {
-			u := decodeUsage(it)
-			version[date] = v
+		if u := w.Usage; w.Version >= version[date] {
+			version[date] = w.Version
 			found[date] = account.Usage{Requests: u.Requests + u.RateLimited, ClientErrors: u.ClientErrors, RateLimited: u.RateLimited}
 		}
-		return true, nil
+		return true, err
 	})
 	return found, err
 }
@@ -85,11 +78,9 @@ func (t *Table) eventDays(ctx context.Context, org, application value.ID, first,
 		}
 	}
 	in := between(eventDaysPartition(org, application), dateOf(first), dateOf(last)+"$") // "$" is behind every "#"
-	err = t.query(ctx, in, func(it item) (bool, error) {
-		byKey[getString(it, attrSK)] = webhook.EventDay{
-			Events: getNumber(it, attrEvents), Delivered: getNumber(it, attrDelivered), Failed: getNumber(it, attrFailed),
-		}
-		return true, nil
+	err = t.query(ctx, in, func(it item) (more bool, err error) {
+		byKey[getString(it, attrSK)], err = decode[webhook.EventDay](it)
+		return true, err
 	})
 	found := map[string]account.Usage{}
 	for k, d := range byKey {
@@ -105,8 +96,7 @@ func (t *Table) eventDays(ctx context.Context, org, application value.ID, first,
 // written once, together with the shard that goes on without it.
 func (t *Table) putEventDay(w *webhook.CounterShardWrite) write {
 	d := w.FinishedDay
-	it := eventDayKey(w.OrganizationID, w.ApplicationID, w.EndpointID, d.Start, w.Number).newItem(typeEventDay)
-	it[attrEvents], it[attrDelivered], it[attrFailed] = num(d.Events), num(d.Delivered), num(d.Failed)
+	it := encode(eventDayKey(w.OrganizationID, w.ApplicationID, w.EndpointID, d.Start, w.Number), typeEventDay, d)
 	it[attrExpires] = expiry(d.Start.Add(usageRetention))
-	return t.put(it, "", nil)
+	return t.put(it, always)
 }

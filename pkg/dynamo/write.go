@@ -3,7 +3,9 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,32 +22,106 @@ import (
 // [Table.transact].
 type write = types.TransactWriteItem
 
+// condition is what must hold of an item for a write to be made; the zero one
+// always holds.
+type condition struct {
+	expression string
+	values     item
+}
+
+func when(expression string, values item) condition { return condition{expression, values} }
+
 // Conditions of many writes.
-const (
-	ifAbsent = "attribute_not_exists(PK)"
-	ifExists = "attribute_exists(PK)"
+var (
+	always   = condition{}
+	ifAbsent = when("attribute_not_exists(PK)", nil)
+	ifExists = when("attribute_exists(PK)", nil)
 )
 
+// ifEqual is the condition that an attribute is the number.
+func ifEqual[N number](attribute string, n N) condition {
+	return when(attribute+" = :"+attribute+"Before", item{":" + attribute + "Before": num(n)})
+}
+
+// ifLast is ifEqual for an attribute that every write changes; 0 means that the
+// item does not exist.
+func ifLast[N number](attribute string, n N) condition {
+	if n == 0 {
+		return ifAbsent
+	}
+	return ifEqual(attribute, n)
+}
+
+// ifAbsentOrExpired is ifAbsent where an item can expire: the table removes it up
+// to 48 hours late.
+func (t *Table) ifAbsentOrExpired() condition {
+	return when("attribute_not_exists(PK) OR expiresAtEpoch <= :now", item{":now": num(t.now().Unix())})
+}
+
+func ifRevision(revision value.Time) condition { return ifEqual(attrRevision, revision) }
+
+// and holds where both conditions hold.
+func (c condition) and(other condition) condition {
+	both := when(c.expression+" AND "+other.expression, item{})
+	maps.Copy(both.values, c.values)
+	maps.Copy(both.values, other.values)
+	return both
+}
+
+func (c condition) text() *string {
+	if c.expression == "" {
+		return nil
+	}
+	return &c.expression
+}
+
 // put is the write of a whole item.
-func (t *Table) put(it item, condition string, values item) write {
+func (t *Table) put(it item, c condition) write {
 	return write{Put: &types.Put{
-		TableName: &t.name, Item: it, ConditionExpression: given(condition), ExpressionAttributeValues: values,
+		TableName: &t.name, Item: it, ConditionExpression: c.text(), ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
 }
 
-// putRevision is the write of an item in the place of one of the revision.
-func (t *Table) putRevision(it item, revision value.Time) write {
-	return t.put(it, "rev = :rev", item{":rev": num(revision)})
+// set is the change of some attributes of an item; one that is nil is removed. The
+// condition can name the new value of an attribute by a colon and its name.
+func (t *Table) set(k key, attributes item, c condition) write {
+	var sets, removes []string
+	values := item{}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if attributes[name] == nil {
+			removes = append(removes, "#"+name)
+			continue
+		}
+		sets = append(sets, "#"+name+" = :"+name)
+		values[":"+name] = attributes[name]
+	}
+	var expression string
+	if len(sets) > 0 {
+		expression = " SET " + strings.Join(sets, ", ")
+	}
+	if len(removes) > 0 {
+		expression += " REMOVE " + strings.Join(removes, ", ")
+	}
+	return t.update(k, expression[1:], c, values)
 }
 
-// update is the change of some attributes of an item. #status in an expression
-// is the attribute status, whose name alone is a reserved word.
-func (t *Table) update(k key, expression, condition string, values item) write {
+// setItem is [Table.set] of all attributes of an item.
+func (t *Table) setItem(it item, c condition) write {
+	k := keyOf(it)
+	delete(it, attrPK)
+	delete(it, attrSK)
+	return t.set(k, it, c)
+}
+
+// update is the change of an item by an expression with values. #status in an
+// expression is the attribute status, whose name alone is a reserved word.
+func (t *Table) update(k key, expression string, c condition, values item) write {
+	maps.Copy(values, c.values)
 	return write{Update: &types.Update{
 		TableName: &t.name, Key: k.item(), UpdateExpression: &expression,
-		ConditionExpression: given(condition), ExpressionAttributeValues: values,
-		ExpressionAttributeNames:            namesIn(expression, condition),
+		ConditionExpression: c.text(), ExpressionAttributeValues: values,
+		ExpressionAttributeNames:            namesIn(expression, c.expression),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
 }
@@ -64,17 +140,10 @@ func namesIn(expressions ...string) (names map[string]string) {
 }
 
 // remove is the removal of an item.
-func (t *Table) remove(k key, condition string, values item) write {
+func (t *Table) remove(k key, c condition) write {
 	return write{Delete: &types.Delete{
-		TableName: &t.name, Key: k.item(), ConditionExpression: given(condition), ExpressionAttributeValues: values,
+		TableName: &t.name, Key: k.item(), ConditionExpression: c.text(), ExpressionAttributeValues: c.values,
 	}}
-}
-
-func given(condition string) *string {
-	if condition == "" {
-		return nil
-	}
-	return &condition
 }
 
 // putItem makes one put. When its condition does not hold, nothing is written:
@@ -101,28 +170,20 @@ func (t *Table) removeItem(ctx context.Context, tried string, w write) (current 
 
 // putOnce puts an item under a token, which it sets. A put that meets its own
 // earlier try, whose answer was lost, knows it by the token and is done.
-func (t *Table) putOnce(ctx context.Context, tried string, it item, token uint64, condition string, values item, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
+func (t *Table) putOnce(ctx context.Context, tried string, it item, token uint64, c condition, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
 	it[attrToken] = num(token)
-	current, done, err = t.putItem(ctx, tried, t.put(it, condition, values), options...)
+	current, done, err = t.putItem(ctx, tried, t.put(it, c), options...)
 	return current, done || err == nil && getUnsigned(current, attrToken) == token, err
 }
 
-// ifToken is the condition that the last write had the token; 0 means that
-// the item does not exist.
-func ifToken(token uint64) (condition string, values item) {
-	if token == 0 {
-		return ifAbsent, nil
-	}
-	return "mark = :token", item{":token": num(token)}
-}
-
-// updateItem makes one update and returns the requested parts of the item.
-func (t *Table) updateItem(ctx context.Context, tried string, w write, returned types.ReturnValue) (current item, done bool, err error) {
+// updateItem makes one update, as [Table.putItem] does of a put; once done, current
+// is the item as it is then.
+func (t *Table) updateItem(ctx context.Context, tried string, w write) (current item, done bool, err error) {
 	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: w.Update.TableName, Key: w.Update.Key, UpdateExpression: w.Update.UpdateExpression,
 		ConditionExpression: w.Update.ConditionExpression, ExpressionAttributeValues: w.Update.ExpressionAttributeValues,
 		ExpressionAttributeNames:            w.Update.ExpressionAttributeNames,
-		ReturnValuesOnConditionCheckFailure: w.Update.ReturnValuesOnConditionCheckFailure, ReturnValues: returned,
+		ReturnValuesOnConditionCheckFailure: w.Update.ReturnValuesOnConditionCheckFailure, ReturnValues: types.ReturnValueAllNew,
 	})
 	if err != nil {
 		return result(tried, err)
