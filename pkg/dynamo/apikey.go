@@ -22,10 +22,7 @@ const (
 // application is gone, and limit_reached when it has [account.MaxActiveKeys] keys
 // that are neither revoked nor expired.
 func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error {
-	it, err := docItem(apiKeyKey(org, k.ApplicationID, k.ID), typeKey, k)
-	if err != nil {
-		return err
-	}
+	it := docItem(apiKeyKey(org, k.ApplicationID, k.ID), typeKey, k)
 	expires := value.Time(0)
 	if credential.ExpiresAt != nil {
 		expires = *credential.ExpiresAt
@@ -109,13 +106,9 @@ func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (k
 		}
 		stored := *k
 		stored.LastUsedAt = nil
-		doc, err := encodeDoc(stored)
-		if err != nil {
-			return false, err
-		}
 		refused, err := t.transact(ctx, "revoke an API key",
 			t.update(applicationKey(org, application), "REMOVE #keys.#"+k.TextID()+" ADD itemVersion :one", ifExists, item{":one": num(1)}),
-			t.set(apiKeyKey(org, application, id), item{attrDoc: doc, attrRevoked: boolean(true)},
+			t.set(apiKeyKey(org, application, id), item{attrDoc: encodeDoc(stored), attrRevoked: boolean(true)},
 				when("attribute_exists(PK) AND attribute_not_exists(Revoked)", nil)),
 			t.set(credentialKey(k.TextID()), item{attrRevoked: boolean(true)}, ifExists))
 		if refused.has(0) {

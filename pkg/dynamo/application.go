@@ -36,10 +36,7 @@ func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account
 	it := encode(applicationKey(org, app.ID), typeApplication, applicationItem{
 		Version: 1, TokenScopes: tokenScopes, Secrets: account.ClientSecrets{Current: account.HashSecret(app.ClientSecret)}, Keys: map[string]int64{},
 	})
-	var err error
-	if it[attrDoc], err = encodeDoc(app.Masked()); err != nil {
-		return err
-	}
+	it[attrDoc] = encodeDoc(app.Masked())
 	writes := []write{
 		t.put(it, ifAbsent),
 		t.countOne(org, "applications", account.MaxApplications),

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 )
@@ -119,19 +120,22 @@ func decodeFound[T any](it item) (*T, error) {
 }
 
 // docItem makes an item of the type under the key that holds a value as JSON.
-func docItem(k key, itemType string, v any) (item, error) {
-	it, err := k.newItem(itemType), error(nil)
-	it[attrDoc], err = encodeDoc(v)
-	return it, err
+func docItem(k key, itemType string, v any) item {
+	it := k.newItem(itemType)
+	it[attrDoc] = encodeDoc(v)
+	return it
 }
 
 // encodeDoc makes the attribute that holds a value as JSON.
-func encodeDoc(v any) (types.AttributeValue, error) {
-	doc, err := json.Marshal(v, json.Deterministic(true))
+func encodeDoc(v any) types.AttributeValue { return str(encodeJSON(v)) }
+
+// encodeJSON replaces what is not UTF-8.
+func encodeJSON(v any) string {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return nil, fmt.Errorf("encode a %T: %w", v, err)
+		panic(err) // what is stored has fields of types that can be encoded
 	}
-	return str(string(doc)), nil
+	return string(text)
 }
 
 // decodeDoc reads the JSON of an item; nil of an absent one.

@@ -87,13 +87,10 @@ func (t *Table) changeClient(
 			if err != nil || !changed {
 				return nil, err
 			}
-			doc, err := encodeDoc(c.Application.Masked())
-			if err != nil {
-				return nil, err
-			}
 			version := getNumber(it, attrItemVersion)
 			attributes := item{
-				attrDoc: doc, attrItemVersion: num(version + 1), "TokenScopes": attribute(c.TokenScopes), "Secrets": attribute(c.Secrets),
+				attrDoc: encodeDoc(c.Application.Masked()), attrItemVersion: num(version + 1),
+				"TokenScopes": attribute(c.TokenScopes), "Secrets": attribute(c.Secrets),
 			}
 			w := t.set(applicationKey(org, id), attributes, ifEqual(attrItemVersion, version))
 			return t.withAnswers([]write{w}, kept), nil

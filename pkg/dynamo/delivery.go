@@ -24,11 +24,7 @@ const attrWrite = "w"
 // CreateDelivery stores a new delivery. When there is one already nothing is
 // written, and that one is returned.
 func (t *Table) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existing *webhook.Delivery, err error) {
-	it, err := encodeDelivery(d)
-	if err != nil {
-		return nil, err
-	}
-	current, _, err := t.putItem(ctx, "create a delivery", t.put(it, ifAbsent))
+	current, _, err := t.putItem(ctx, "create a delivery", t.put(encodeDelivery(d), ifAbsent))
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +38,7 @@ func (t *Table) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existi
 func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error) {
 	items := make([]item, len(deliveries), len(deliveries)+len(payloads))
 	for i, d := range deliveries {
-		if items[i], err = encodeDelivery(d); err != nil {
-			return nil, err
-		}
+		items[i] = encodeDelivery(d)
 	}
 	for _, p := range payloads {
 		items = append(items, t.encodePayload(p.OrganizationID, p.EventID, p.Body))
@@ -85,11 +79,7 @@ func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Deli
 // returns the delivery as it is, nil when it has expired, with
 // [fault.ErrChanged]. A write that met its own earlier try has succeeded.
 func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
-	it, err := encodeDelivery(next)
-	if err != nil {
-		return nil, err
-	}
-	token := newToken()
+	it, token := encodeDelivery(next), newToken()
 	it[attrWrite] = num(token)
 	found, done, err := t.putItem(ctx, "put a delivery", t.put(it, ifRevision(previous.UpdatedAt)))
 	if err != nil {
@@ -120,16 +110,11 @@ func (t *Table) Redeliver(ctx context.Context, org, endpoint, id value.ID,
 		if routing.Circuit, next, err = change(e, d); err != nil {
 			return nil, err
 		}
-		it, err := encodeDelivery(next)
-		if err != nil {
-			return nil, err
-		}
-		writes := []write{t.put(it, ifRevision(d.UpdatedAt))}
+		writes := []write{t.put(encodeDelivery(next), ifRevision(d.UpdatedAt))}
 		if routing.Equal(e.Routing()) {
 			return writes, nil
 		}
-		reroute, err := t.reroute(org, endpoint, getString(stored, attrRouting), e.Routing(), routing)
-		return append(writes, reroute), err
+		return append(writes, t.reroute(org, endpoint, getString(stored, attrRouting), e.Routing(), routing)), nil
 	})
 	if err != nil {
 		return nil, err
@@ -154,10 +139,10 @@ func (t *Table) DeliveriesPage(ctx context.Context, org value.ID, shard int, aft
 }
 
 // encodeDelivery leaves out of the doc what the key says.
-func encodeDelivery(d *webhook.Delivery) (it item, err error) {
+func encodeDelivery(d *webhook.Delivery) item {
 	stored := *d
 	stored.ID, stored.OrganizationID = value.ID{}, value.ID{}
-	it, err = docItem(deliveryKey(d.OrganizationID, d.ID), typeDelivery, &stored)
+	it := docItem(deliveryKey(d.OrganizationID, d.ID), typeDelivery, &stored)
 	it[attrRevision], it[attrExpires] = num(d.UpdatedAt), expiry(d.ExpiresAt())
 	if d.Announces() {
 		it[attrAlert] = str(commerce.EventEventFailed)
@@ -171,7 +156,7 @@ func encodeDelivery(d *webhook.Delivery) (it item, err error) {
 			it[attrGSI1PK] = str(heldPartition(d.EndpointID))
 		}
 	}
-	return it, err
+	return it
 }
 
 // decodeDelivery returns nil for an absent item.

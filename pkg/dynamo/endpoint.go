@@ -39,10 +39,6 @@ const StreamEndpoint = typeEndpoint
 // application or the organization has all the endpoints that it can have,
 // conflict for a second alert URL.
 func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error {
-	it, err := encodeEndpoint(e)
-	if err != nil {
-		return err
-	}
 	org := e.OrganizationID
 	ofApplication := "ADD itemVersion :one, endpointCount :one"
 	condition := "attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)"
@@ -52,7 +48,7 @@ func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ..
 		values[":id"] = str(e.ID.String())
 	}
 	writes := []write{
-		t.put(it, ifAbsent),
+		t.put(encodeEndpoint(e), ifAbsent),
 		t.update(applicationKey(org, e.ApplicationID), ofApplication, when(condition, item{":max": num(webhook.MaxEndpointsPerApplication)}), values),
 		t.countOne(org, "endpoints", webhook.MaxEndpoints),
 	}
@@ -143,8 +139,7 @@ func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change fun
 			if next, err = change(e); err != nil || next == e {
 				return nil, err
 			}
-			w, err := t.endpointChange(e, next, getString(stored, attrRouting))
-			return []write{w}, err
+			return []write{t.endpointChange(e, next, getString(stored, attrRouting))}, nil
 		})
 	if !found {
 		return nil, err
@@ -155,18 +150,14 @@ func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change fun
 // endpointChange is the write from an endpoint as it was read to the next. The
 // routing, which deliveries change meanwhile and which is stored as the text, is
 // left alone unless the change is of it.
-func (t *Table) endpointChange(e, next *webhook.Endpoint, routing string) (w write, err error) {
+func (t *Table) endpointChange(e, next *webhook.Endpoint, routing string) write {
 	attributes, based := item{}, ifRevision(e.UpdatedAt)
 	if !e.Routing().Equal(next.Routing()) {
-		var ifRouted condition
-		if attributes, ifRouted, err = rerouting(e.ID, routing, e.Routing(), next.Routing()); err != nil {
-			return w, err
-		}
-		based = based.and(ifRouted)
+		rerouted, ifRouted := rerouting(e.ID, routing, e.Routing(), next.Routing())
+		attributes, based = rerouted, based.and(ifRouted)
 	}
-	attributes[attrStatus], attributes[attrRevision] = str(string(next.Status)), num(next.UpdatedAt)
-	attributes[attrDoc], err = encodeDoc(next)
-	return t.set(endpointKey(e.OrganizationID, e.ID), attributes, based), err
+	attributes[attrDoc], attributes[attrStatus], attributes[attrRevision] = encodeDoc(next), str(string(next.Status)), num(next.UpdatedAt)
+	return t.set(endpointKey(e.OrganizationID, e.ID), attributes, based)
 }
 
 // DeleteEndpoint deletes the endpoint and reports whether there was one. The
@@ -233,15 +224,13 @@ func (t *Table) deletionMark(org, id value.ID, c condition) write {
 	return t.put(it, c)
 }
 
-func encodeEndpoint(e *webhook.Endpoint) (it item, err error) {
-	if it, err = docItem(endpointKey(e.OrganizationID, e.ID), typeEndpoint, e); err != nil {
-		return nil, err
-	}
+func encodeEndpoint(e *webhook.Endpoint) item {
+	it := docItem(endpointKey(e.OrganizationID, e.ID), typeEndpoint, e)
 	it[attrApplication], it[attrStatus], it[attrRevision] = str(e.ApplicationID.String()), str(string(e.Status)), num(e.UpdatedAt)
-	attributes, err := routingAttributes(e.Routing(), e.ID)
+	attributes := routingAttributes(e.Routing(), e.ID)
 	maps.DeleteFunc(attributes, func(_ string, v types.AttributeValue) bool { return v == nil })
 	maps.Copy(it, attributes)
-	return it, err
+	return it
 }
 
 // decodeEndpoint returns nil for an absent or deleted item.

@@ -55,10 +55,7 @@ func (t *Table) recording(outcomes []webhook.DeliveryChange, shards []webhook.Co
 	var all maphash.Hash
 	all.SetSeed(t.seed)
 	for i, o := range outcomes {
-		it, err := encodeDelivery(o.Next)
-		if err != nil {
-			return r, err
-		}
+		it := encodeDelivery(o.Next)
 		r.tokens[i] = max(1, maphash.String(t.seed, getString(it, attrDoc)))
 		maphash.WriteComparable(&all, r.tokens[i])
 		it[attrWrite] = num(r.tokens[i])

@@ -67,10 +67,7 @@ func (p permits) take(holder string, now, until value.Time) (next permits, free 
 // putPermits writes the permits if they still have the token that they were read
 // with, 0 for none. Otherwise it returns them as they are.
 func (t *Table) putPermits(ctx context.Context, org, endpoint value.ID, read uint64, p permits) (current item, done bool, err error) {
-	it, err := docItem(permitsKey(org, endpoint), typePermits, p)
-	if err != nil {
-		return nil, false, err
-	}
+	it := docItem(permitsKey(org, endpoint), typePermits, p)
 	it[attrExpires] = expiry(slices.Max(slices.Collect(maps.Values(p))).Add(permitRetention))
 	return t.putOnce(ctx, "take a permit", it, newToken(), ifLast(attrToken, read))
 }

@@ -13,11 +13,7 @@ import (
 
 // CreateReceipt stores a receipt, unless there is one with its id.
 func (t *Table) CreateReceipt(ctx context.Context, s *receipt.Stored) error {
-	it, err := encodeReceipt(s, s.Receipt.CreatedAt)
-	if err != nil {
-		return err
-	}
-	_, _, err = t.putItem(ctx, "create a receipt", t.put(it, ifAbsent))
+	_, _, err := t.putItem(ctx, "create a receipt", t.put(encodeReceipt(s, s.Receipt.CreatedAt), ifAbsent))
 	return err
 }
 
@@ -85,16 +81,13 @@ func (t *Table) latestReceipts(ctx context.Context, org value.ID, shard int, bef
 // CompleteReceipt stores a completed receipt, unless it was completed before or
 // has been removed since.
 func (t *Table) CompleteReceipt(ctx context.Context, s *receipt.Stored) error {
-	it, err := encodeReceipt(s, max(*s.Receipt.CompletedAt, s.Receipt.CreatedAt+1))
-	if err != nil {
-		return err
-	}
-	_, _, err = t.putItem(ctx, "complete a receipt", t.put(it, ifRevision(s.Receipt.CreatedAt)))
+	it := encodeReceipt(s, max(*s.Receipt.CompletedAt, s.Receipt.CreatedAt+1))
+	_, _, err := t.putItem(ctx, "complete a receipt", t.put(it, ifRevision(s.Receipt.CreatedAt)))
 	return err
 }
 
-func encodeReceipt(s *receipt.Stored, revision value.Time) (it item, err error) {
-	it, err = docItem(receiptKey(s.OrganizationID, s.Receipt.ID), typeReceipt, s)
+func encodeReceipt(s *receipt.Stored, revision value.Time) item {
+	it := docItem(receiptKey(s.OrganizationID, s.Receipt.ID), typeReceipt, s)
 	it[attrRevision], it[attrExpires] = num(revision), expiry(s.Receipt.ExpiresAt)
-	return it, err
+	return it
 }

@@ -18,11 +18,7 @@ const recoveryRetention = 32 * 24 * time.Hour
 // fault conflict says whether the endpoint is not ACTIVE or another recovery
 // of it runs; not_found means that the endpoint does not exist.
 func (t *Table) CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error {
-	it, err := encodeRecovery(r, next)
-	if err != nil {
-		return err
-	}
-	refused, err := t.transact(ctx, "create a recovery", t.put(it, ifAbsent),
+	refused, err := t.transact(ctx, "create a recovery", t.put(encodeRecovery(r, next), ifAbsent),
 		t.set(endpointKey(r.OrganizationID, r.EndpointID), item{attrRecovery: str(r.ID.String())},
 			when("#status = :active AND attribute_not_exists(recovery)", item{":active": str(string(webhook.Active))})))
 	if endpoint, is := refused[1]; is {
@@ -54,11 +50,7 @@ func (t *Table) Recovery(ctx context.Context, org, endpoint, id value.ID) (*webh
 // on while it runs; a recovery that ended frees its endpoint for another. It
 // fails with [fault.ErrChanged] when another writer was faster.
 func (t *Table) PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error {
-	it, err := encodeRecovery(next, from)
-	if err != nil {
-		return err
-	}
-	writes := []write{t.put(it, ifRevision(previous.UpdatedAt))}
+	writes := []write{t.put(encodeRecovery(next, from), ifRevision(previous.UpdatedAt))}
 	if next.Status != webhook.RecoveryRunning {
 		writes = append(writes, t.set(endpointKey(next.OrganizationID, next.EndpointID),
 			item{attrRecovery: nil}, when("recovery = :id", item{":id": str(next.ID.String())})))
@@ -73,11 +65,11 @@ func (t *Table) PutRecovery(ctx context.Context, previous, next *webhook.Recover
 	return err
 }
 
-func encodeRecovery(r *webhook.Recovery, from value.Time) (it item, err error) {
-	it, err = docItem(recoveryKey(r.OrganizationID, r.EndpointID, r.ID), typeRecovery, r)
+func encodeRecovery(r *webhook.Recovery, from value.Time) item {
+	it := docItem(recoveryKey(r.OrganizationID, r.EndpointID, r.ID), typeRecovery, r)
 	it[attrRevision], it[attrExpires] = num(r.UpdatedAt), expiry(r.CreatedAt.Add(recoveryRetention))
 	if r.Status == webhook.RecoveryRunning {
 		markDue(it, r.ID, from)
 	}
-	return it, err
+	return it
 }

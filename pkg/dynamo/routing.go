@@ -29,17 +29,10 @@ const maxRoutingTries = 3
 // and reports whether next is stored then; false means that another writer was
 // faster or that the endpoint was deleted.
 func (t *Table) SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (set bool, err error) {
-	was, err := encodeRouting(previous)
-	if err != nil {
-		return false, err
-	}
+	was := encodeRouting(previous)
 	err = retry.Contended(ctx, maxRoutingTries, func() (done bool, err error) {
-		reroute, err := t.reroute(org, endpoint, was, previous, next)
-		if err != nil {
-			return false, err
-		}
 		var found item
-		found, set, err = t.updateItem(ctx, "set an endpoint's routing", reroute)
+		found, set, err = t.updateItem(ctx, "set an endpoint's routing", t.reroute(org, endpoint, was, previous, next))
 		if set || err != nil || found == nil || getBool(found, attrDeleted) {
 			return true, err
 		}
@@ -56,15 +49,11 @@ func (t *Table) SetRouting(ctx context.Context, org, endpoint value.ID, previous
 }
 
 // encodeRouting returns "" for the zero routing.
-func encodeRouting(r webhook.Routing) (string, error) {
+func encodeRouting(r webhook.Routing) string {
 	if r.Equal(webhook.Routing{}) {
-		return "", nil
+		return ""
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return "", fmt.Errorf("encode a routing: %w", err)
-	}
-	return string(text), nil
+	return encodeJSON(r)
 }
 
 func decodeRouting(it item) (r webhook.Routing, err error) {
@@ -80,10 +69,9 @@ func decodeRouting(it item) (r webhook.Routing, err error) {
 
 // routingAttributes are the attributes of an endpoint's item that its routing
 // decides; one that is absent is nil.
-func routingAttributes(r webhook.Routing, endpoint value.ID) (item, error) {
+func routingAttributes(r webhook.Routing, endpoint value.ID) item {
 	attributes := item{attrRouting: nil, attrAlert: nil, attrGSI1PK: nil, attrGSI1SK: nil}
-	text, err := encodeRouting(r)
-	if text != "" {
+	if text := encodeRouting(r); text != "" {
 		attributes[attrRouting] = str(text)
 	}
 	if r.Alert.Type != "" {
@@ -92,7 +80,7 @@ func routingAttributes(r webhook.Routing, endpoint value.ID) (item, error) {
 	if r.Circuit != nil {
 		attributes[attrGSI1PK], attributes[attrGSI1SK] = str(duePartition(shardOf(endpoint))), str(circuitMark(circuitDue(r.Circuit), endpoint))
 	}
-	return attributes, err
+	return attributes
 }
 
 // circuitDue is when the sweeper looks at a circuit: at one whose probe comes
@@ -108,22 +96,22 @@ func circuitDue(c *webhook.Circuit) value.Time {
 }
 
 // reroute is the write of an endpoint's next routing, as [rerouting] makes it.
-func (t *Table) reroute(org, endpoint value.ID, was string, previous, next webhook.Routing) (write, error) {
-	attributes, ifRouted, err := rerouting(endpoint, was, previous, next)
-	return t.set(endpointKey(org, endpoint), attributes, ifRouted.and(when("attribute_exists(doc)", nil))), err
+func (t *Table) reroute(org, endpoint value.ID, was string, previous, next webhook.Routing) write {
+	attributes, ifRouted := rerouting(endpoint, was, previous, next)
+	return t.set(endpointKey(org, endpoint), attributes, ifRouted.and(when("attribute_exists(doc)", nil)))
 }
 
 // rerouting is the change of an endpoint's item from the routing previous, which is
 // stored as the text was, to the next, with the due mark of its circuit. A circuit
 // that stays keeps its mark, which may have been moved.
-func rerouting(endpoint value.ID, was string, previous, next webhook.Routing) (attributes item, ifRouted condition, err error) {
-	attributes, err = routingAttributes(next, endpoint)
+func rerouting(endpoint value.ID, was string, previous, next webhook.Routing) (attributes item, ifRouted condition) {
+	attributes = routingAttributes(next, endpoint)
 	if previous.Circuit.Equal(next.Circuit) {
 		delete(attributes, attrGSI1PK)
 		delete(attributes, attrGSI1SK)
 	}
 	if was == "" {
-		return attributes, when("attribute_not_exists(routing)", nil), err
+		return attributes, when("attribute_not_exists(routing)", nil)
 	}
-	return attributes, when("routing = :was", item{":was": str(was)}), err
+	return attributes, when("routing = :was", item{":was": str(was)})
 }

@@ -87,12 +87,8 @@ func decodeSealed(it item) (s SealedItem, err error) {
 // answer, and nothing else of the item. done is false, and
 // nothing written, when the item has changed since it was read.
 func ReplaceSealed(ctx context.Context, t *Table, s *SealedItem) (done bool, err error) {
-	var next types.AttributeValue
-	if s.Endpoint != nil {
-		if next, err = encodeDoc(s.Endpoint); err != nil {
-			return false, err
-		}
-	} else {
+	next := encodeDoc(s.Endpoint)
+	if s.Request != nil {
 		next = binary(s.Request.Answer)
 	}
 	w := t.set(s.key, item{s.attribute: next}, when("#"+s.attribute+" = :read", item{":read": s.read}))

@@ -33,16 +33,12 @@ func (t *Table) SigningKeys(ctx context.Context) (p apptoken.Published, err erro
 // PublishSigningKeys stores the keys, and reports whether it did: keys of
 // newer secrets stay.
 func (t *Table) PublishSigningKeys(ctx context.Context, p apptoken.Published) (bool, error) {
-	doc, err := encodeDoc(p.KeySet)
-	if err != nil {
-		return false, err
-	}
 	created := value.Time(0)
 	if p.Created.After(time.Time{}) {
 		created = value.TimeOf(p.Created)
 	}
 	_, done, err := t.updateItem(ctx, "publish the signing keys", t.set(signingKeysKey(),
-		item{attrType: str(typeSigningKeys), attrDoc: doc, attrSecretsCreated: num(created)},
+		item{attrType: str(typeSigningKeys), attrDoc: encodeDoc(p.KeySet), attrSecretsCreated: num(created)},
 		when("attribute_not_exists(PK) OR secretsCreated <= :secretsCreated", nil)))
 	return done, err
 }

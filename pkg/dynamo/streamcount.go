@@ -74,13 +74,9 @@ func decodeStreamCount(it item) (c *webhook.StreamCount, err error) {
 // and the day that it finished. When another writer was faster it returns what
 // that one stored. A write that met its own earlier try has succeeded.
 func (t *Table) PutStreamCount(ctx context.Context, w *webhook.CounterShardWrite, after webhook.StreamPosition) (current *webhook.StreamCount, done bool, err error) {
-	position, err := json.Marshal(after, json.Deterministic(true))
-	if err != nil {
-		return nil, false, fmt.Errorf("encode a position: %w", err)
-	}
 	token := newToken()
 	put := t.putCounterShard(w, token)
-	put.Put.Item[attrPosition] = str(string(position))
+	put.Put.Item[attrPosition] = encodeDoc(after)
 	const tried = "count the stream"
 	var found item
 	if finished := t.putFinished(w); len(finished) == 0 {
