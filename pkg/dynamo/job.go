@@ -24,7 +24,7 @@ type jobState struct {
 	Lease      value.Time `dynamodbav:"lease,omitempty"`      // until when the holder has it
 	Unfinished int64      `dynamodbav:"unfinished,omitempty"` // as of index.Job
 	Token      uint64     `dynamodbav:"mark,omitempty"`       // of the last write
-	marked     value.Time // its due mark
+	Marked     value.Time `dynamodbav:"marked,omitempty"`     // its due mark
 }
 
 // RequestJob requests a run of the list's job that starts at due or later, and
@@ -36,8 +36,8 @@ func (t *Table) RequestJob(ctx context.Context, org value.ID, list string, due v
 		if s.Due == 0 || s.Unfinished < index.MaxUnfinished {
 			s.setDue(due)
 		}
-		if s.Holder == 0 && (s.marked == 0 || s.Due < s.marked) {
-			s.marked = s.Due
+		if s.Holder == 0 && (s.Marked == 0 || s.Due < s.Marked) {
+			s.Marked = s.Due
 		}
 		return s, true
 	})
@@ -94,7 +94,7 @@ func (t *Table) EndJob(ctx context.Context, j *index.Job, next *value.Time) (due
 		}
 		s.Holder, s.Lease, s.Unfinished = 0, 0, j.Unfinished
 		if due = s.Due <= value.TimeOf(t.now()); !due {
-			s.marked = s.Due
+			s.Marked = s.Due
 		}
 		return s, true
 	})
@@ -109,7 +109,7 @@ func (t *Table) ReleaseJob(ctx context.Context, org value.ID, list string) error
 			return s, false
 		}
 		now := value.TimeOf(t.now())
-		s.Holder, s.Lease, s.Unfinished, s.Due, s.marked = 0, 0, 0, now, now
+		s.Holder, s.Lease, s.Unfinished, s.Due, s.Marked = 0, 0, 0, now, now
 		return s, true
 	})
 }
@@ -139,7 +139,7 @@ func decodeDueJob(it item) (index.Job, error) {
 // writer was faster.
 func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change func(jobState) (next jobState, changed bool)) error {
 	err := retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
-		s, err := read(ctx, t, jobKey(org, list), decodeJob)
+		s, err := read(ctx, t, jobKey(org, list), decode[jobState])
 		if err != nil {
 			return false, err
 		}
@@ -169,22 +169,6 @@ func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, token
 
 func encodeJob(org value.ID, list string, s jobState) item {
 	it := encode(jobKey(org, list), typeJob, s)
-	it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(s.marked, org, list))
+	it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(s.Marked, org, list))
 	return it
-}
-
-// decodeJob returns the zero state for no item.
-func decodeJob(it item) (s jobState, err error) {
-	if it == nil {
-		return s, nil
-	}
-	if s, err = decode[jobState](it); err != nil {
-		return s, err
-	}
-	sort := getString(it, attrGSI1SK)
-	at, _, _ := strings.Cut(sort, "#")
-	if s.marked, err = value.ParseTime(at); err != nil {
-		return s, fmt.Errorf("decode the job of %s: its due mark %q %w", getString(it, attrPK), sort, err)
-	}
-	return s, nil
 }

@@ -3,9 +3,76 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 )
+
+// attrActive is until when an organization is active. Before an entry is
+// appended to the tail of records or deletions, the time is raised so that it is
+// not before the entry's. A reader of these tails who finds the time unchanged
+// long after it is over thus knows, by half a read unit, that none of them has a
+// new entry. The time is raised by activityLease at least, so that each writer
+// pays for it once in that time, however many entries it appends.
+const (
+	attrActive    = "active"
+	activityLease = 30 * time.Second
+	// maxOrganizations bounds the organizations that a process remembers.
+	maxOrganizations = 10_000
+)
+
+// organizations remembers a time for each organization. It is safe for
+// concurrent use.
+type organizations struct {
+	mu    sync.Mutex
+	times map[value.ID]value.Time
+}
+
+func newOrganizations() *organizations { return &organizations{times: map[value.ID]value.Time{}} }
+
+// get returns 0 for an organization that is not remembered.
+func (o *organizations) get(org value.ID) value.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.times[org]
+}
+
+func (o *organizations) set(org value.ID, at value.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.times) >= maxOrganizations {
+		clear(o.times)
+	}
+	o.times[org] = at
+}
+
+// Activity reads until when an organization is active, eventually consistent; 0
+// when it never was. No entry with a later time is in a tail of its records or
+// deletions before Activity has risen.
+func (t *Table) Activity(ctx context.Context, org value.ID) (value.Time, error) {
+	it, err := t.getItem(ctx, activityKey(org), false)
+	return getTime(it, attrActive), err
+}
+
+// announce raises the activity of an organization to the time of an entry.
+func (t *Table) announce(ctx context.Context, org value.ID, at value.Time) error {
+	if at <= t.active.get(org) {
+		return nil
+	}
+	until := at.Add(activityLease)
+	it := activityKey(org).newItem(typeActivity)
+	it[attrActive] = num(until)
+	current, done, err := t.putItem(ctx, "announce entries of tails", t.put(it, when("attribute_not_exists(PK) OR active < :until", item{":until": num(until)})))
+	if err != nil {
+		return err
+	}
+	if !done {
+		until = getTime(current, attrActive)
+	}
+	t.active.set(org, until)
+	return nil
+}
 
 // RegisterOrganization adds an organization to the register that
 // [Table.Organizations] reads. To add it again changes nothing, and costs

@@ -154,11 +154,11 @@ func (t *Table) updateTogether(ctx context.Context, r *recording, which []int, r
 				return err
 			}
 		}
-		found, err := t.batchGetLive(ctx, keys)
+		found, err := t.batchGet(ctx, keys, true)
 		if err != nil {
 			return err
 		}
-		for _, it := range found {
+		for _, it := range t.live(found) {
 			at := slices.IndexFunc(some, func(at int) bool { return keyOf(r.writes[at].Put.Item) == keyOf(it) })
 			refused[some[at]] = it
 		}

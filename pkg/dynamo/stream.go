@@ -1,9 +1,12 @@
 package dynamo
 
 import (
+	"context"
+
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -99,3 +102,17 @@ func imageValue(v events.DynamoDBAttributeValue) types.AttributeValue {
 		return nil
 	}
 }
+
+// Beat writes the heartbeat that the stream brings to its consumers, who do
+// nothing with it: a consumer that has no heartbeat for minutes stands still.
+// It costs one write unit.
+func (t *Table) Beat(ctx context.Context, now value.Time) error {
+	it := heartbeatKey().newItem(typeHeartbeat)
+	it[attrHeartbeatAt] = num(now)
+	_, _, err := t.putItem(ctx, "write the heartbeat", t.put(it, always))
+	return err
+}
+
+// attrHeartbeatAt changes with every heartbeat: the stream leaves a write out
+// that changes nothing.
+const attrHeartbeatAt = "at"

@@ -222,12 +222,6 @@ func (t *Table) batchGet(ctx context.Context, keys []key, consistent bool) ([]it
 	return found, nil
 }
 
-// batchGetLive is batchGet, strongly consistent, without expired items.
-func (t *Table) batchGetLive(ctx context.Context, keys []key) ([]item, error) {
-	found, err := t.batchGet(ctx, keys, true)
-	return t.live(found), err
-}
-
 // readByID reads an organization's records of a kind, or its deliveries, by
 // their ids, strongly or eventually consistent. Absent ones are not in the
 // answer.
