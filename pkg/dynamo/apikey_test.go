@@ -1,10 +1,7 @@
 package dynamo_test
 
 import (
-	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,44 +41,21 @@ func TestAKeyIsStoredAsItsHashOnly(t *testing.T) {
 	if diff := cmp.Diff(ptr(app.Masked()), owner); diff != "" {
 		t.Errorf("its application (-want +got):\n%s", diff)
 	}
-	a.dump(t, "", key.Key)
-}
-
-func TestAnUnknownKeyHasNoCredential(t *testing.T) {
-	a := newAccounts(t)
+	a.dump(t, "", key.Key, app.ClientSecret)
 	if c, app, err := a.Credential(t.Context(), "AAAAAAAA"); c != nil || app != nil || err != nil {
-		t.Errorf("got %v, %v, %v, want nothing", c, app, err)
+		t.Errorf("an unknown key: got %v, %v, %v, want nothing", c, app, err)
 	}
 }
 
 func TestExactlyTheLimitOfActiveKeysIsCreatedWhenManyTryAtOnce(t *testing.T) {
 	a := newAccounts(t)
 	app := a.application(t, "shop")
-	create := func() error {
-		key, credential := a.key(&app, nil)
-		return a.CreateKey(context.Background(), a.org, key.APIKey, credential)
+	create := func(int) error {
+		_, _, err := a.create(t, &app, nil)
+		return err
 	}
-	var created, refused atomic.Int64
-	var group sync.WaitGroup
-	for range 5 {
-		group.Go(func() {
-			for range 6 {
-				err := create()
-				f, _ := fault.As(err)
-				switch {
-				case err == nil:
-					created.Add(1)
-				case f != nil && f.Kind == fault.Conflict && f.Code == fault.CodeLimitReached:
-					refused.Add(1)
-				default:
-					t.Error(err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	if created.Load() != account.MaxActiveKeys || refused.Load() != 30-account.MaxActiveKeys {
-		t.Errorf("created %d and refused %d of 30, want %d and %d", created.Load(), refused.Load(), account.MaxActiveKeys, 30-account.MaxActiveKeys)
+	if made := atOnce(t, 30, create); made != account.MaxActiveKeys {
+		t.Errorf("created %d of 30, want %d", made, account.MaxActiveKeys)
 	}
 	keys, err := a.Keys(t.Context(), a.org, app.ID)
 	if err != nil || len(keys) != account.MaxActiveKeys {
@@ -90,10 +64,10 @@ func TestExactlyTheLimitOfActiveKeysIsCreatedWhenManyTryAtOnce(t *testing.T) {
 	if _, _, err := a.RevokeKey(t.Context(), a.org, app.ID, keys[7].ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := create(); err != nil {
+	if err := create(0); err != nil {
 		t.Errorf("in the place of a revoked key: %v", err)
 	}
-	if err := create(); !fault.Is(err, fault.Conflict) {
+	if err := create(0); !fault.Is(err, fault.Conflict) {
 		t.Errorf("one more: got %v, want limit_reached", err)
 	}
 }
@@ -106,22 +80,13 @@ func TestExpiredKeysGiveTheirPlaceBack(t *testing.T) {
 		if i%2 == 0 {
 			expires = ptr(value.TimeOf(a.now.Add(time.Minute)))
 		}
-		key, credential := a.key(&app, expires)
-		if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
-			t.Fatal(err)
-		}
+		a.key(t, &app, expires)
 	}
 	a.now = a.now.Add(time.Minute)
-	created := 0
-	for range account.MaxActiveKeys {
-		key, credential := a.key(&app, nil)
-		err := a.CreateKey(t.Context(), a.org, key.APIKey, credential)
-		if err == nil {
-			created++
-		} else if !fault.Is(err, fault.Conflict) {
-			t.Fatal(err)
-		}
-	}
+	created := atOnce(t, account.MaxActiveKeys, func(int) error {
+		_, _, err := a.create(t, &app, nil)
+		return err
+	})
 	if created != account.MaxActiveKeys/2 {
 		t.Errorf("created after half of the keys expired: got %d, want %d", created, account.MaxActiveKeys/2)
 	}
@@ -140,41 +105,10 @@ func TestExpiredKeysGiveTheirPlaceBack(t *testing.T) {
 	}
 }
 
-func TestRevokingTwiceChangesNothing(t *testing.T) {
-	a := newAccounts(t)
-	app := a.application(t, "shop")
-	key, credential := a.key(&app, nil)
-	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
-		t.Fatal(err)
-	}
-	a.now = a.now.Add(time.Second)
-	first, revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
-	if err != nil || !revoked || first.Status != account.KeyRevoked || first.RevokedAt == nil || *first.RevokedAt != value.TimeOf(a.now) {
-		t.Fatalf("revoke: got %+v, %v", first, err)
-	}
-	a.now = a.now.Add(time.Hour)
-	second, revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
-	if err != nil || revoked {
-		t.Fatalf("revoked again: got %t, %v", revoked, err)
-	}
-	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("revoked again (-first +second):\n%s", diff)
-	}
-	if c, _, err := a.Credential(t.Context(), credential.KeyText); err != nil || !c.Revoked {
-		t.Errorf("credential: got %+v, %v, want it revoked", c, err)
-	}
-	if got, revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, value.NewID()); got != nil || revoked || err != nil {
-		t.Errorf("an unknown key: got %v, %v, want nothing", got, err)
-	}
-}
-
 func TestTheLastUseIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	a := newAccounts(t)
 	app := a.application(t, "shop")
-	key, credential := a.key(&app, nil)
-	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
-		t.Fatal(err)
-	}
+	key, credential := a.key(t, &app, nil)
 	start := a.now
 	var seen []time.Duration
 	for range 6 {
@@ -216,10 +150,7 @@ func TestAKnownCredentialIsReadEventuallyConsistent(t *testing.T) {
 	table := dynamo.New(r.client, a.Name(), func() time.Time { return a.now })
 	r.catchUp(t)
 	app := a.application(t, "shop")
-	key, credential := a.key(&app, nil)
-	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
-		t.Fatal(err)
-	}
+	key, credential := a.key(t, &app, nil)
 	expect := func(when string, strong int, revoked bool, application bool) {
 		t.Helper()
 		before := r.strong

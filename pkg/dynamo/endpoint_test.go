@@ -2,15 +2,11 @@ package dynamo_test
 
 import (
 	"errors"
-	"fmt"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
@@ -48,75 +44,19 @@ func newEndpoint(t testing.TB, table *dynamo.Table, org, app value.ID) *webhook.
 
 func always(*webhook.Endpoint) error { return nil }
 
-func TestEndpointIsReadAsItWasStored(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	want := newEndpoint(t, table, org, newApplication(t, table, org))
-	got, err := table.Endpoint(t.Context(), org, want.ID)
-	if err != nil || cmp.Diff(got, want) != "" {
-		t.Errorf("Endpoint: %v\n%s", err, cmp.Diff(got, want))
-	}
-	if got, err := table.Endpoint(t.Context(), value.NewID(), want.ID); got != nil || err != nil {
-		t.Errorf("another organization reads %+v, %v", got, err)
-	}
-	counters, err := table.Counters(t.Context(), org, want.ID)
-	if err != nil || cmp.Diff(counters, map[value.ID]webhook.Counters{want.ID: {}}) != "" {
-		t.Errorf("Counters: %v, %v", counters, err)
-	}
-}
-
-func TestEndpointNeedsItsApplication(t *testing.T) {
-	table, org, other := dynamotest.NewTable(t), value.NewID(), value.NewID()
-	foreign := newApplication(t, table, other)
-	for name, app := range map[string]value.ID{"absent": value.NewID(), "another organization's": foreign} {
-		t.Run(name, func(t *testing.T) {
-			if err := table.CreateEndpoint(t.Context(), makeEndpoint(org, app)); !fault.Is(err, fault.NotFound) {
-				t.Errorf("%s application: %v, want not_found", name, err)
-			}
-		})
-	}
-}
-
-// createMany tries n endpoints of each application at once and counts those
-// that were made; the others must have met the limit.
-func createMany(t *testing.T, table *dynamo.Table, org value.ID, apps []value.ID, n int) int64 {
-	t.Helper()
-	var made atomic.Int64
-	var group errgroup.Group
-	group.SetLimit(8)
-	for i := range n * len(apps) {
-		group.Go(func() error {
-			for {
-				err := table.CreateEndpoint(t.Context(), makeEndpoint(org, apps[i%len(apps)]))
-				f, isFault := fault.As(err)
-				switch {
-				case err == nil:
-					made.Add(1)
-				case isFault && f.Kind == fault.Unavailable:
-					continue // collided too often
-				case !isFault || f.Code != fault.CodeLimitReached:
-					return err
-				}
-				return nil
-			}
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	return made.Load()
-}
-
 func TestLimitsOfEndpointsHoldUnderConcurrency(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	apps := []value.ID{newApplication(t, table, org)}
-	if made := createMany(t, table, org, apps, webhook.MaxEndpointsPerApplication+10); made != webhook.MaxEndpointsPerApplication {
-		t.Errorf("%d endpoints of one application were made, want %d", made, webhook.MaxEndpointsPerApplication)
-	}
-	for range 10 {
+	const each = webhook.MaxEndpointsPerApplication
+	var apps []value.ID
+	for range webhook.MaxEndpoints/each + 1 {
 		apps = append(apps, newApplication(t, table, org))
 	}
-	made := createMany(t, table, org, apps[1:], webhook.MaxEndpointsPerApplication)
-	if want := int64(webhook.MaxEndpoints - webhook.MaxEndpointsPerApplication); made != want {
+	create := func(i int) error { return table.CreateEndpoint(t.Context(), makeEndpoint(org, apps[i/each])) }
+	if made := atOnce(t, each+10, func(int) error { return create(0) }); made != each {
+		t.Errorf("%d endpoints of one application were made, want %d", made, each)
+	}
+	made := atOnce(t, webhook.MaxEndpoints, func(i int) error { return create(each + i) })
+	if want := webhook.MaxEndpoints - each; made != want {
 		t.Errorf("%d more endpoints were made, want %d", made, want)
 	}
 	all, err := table.Endpoints(t.Context(), org)
@@ -134,6 +74,12 @@ func TestLimitsOfEndpointsHoldUnderConcurrency(t *testing.T) {
 func TestDeletedEndpointIsGoneAndLeavesAMark(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
+	if err := table.FinishEndpointDeletion(t.Context(), org, e.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := table.Endpoint(t.Context(), org, e.ID); got == nil || err != nil {
+		t.Errorf("the end of a deletion took a living endpoint: %v", err)
+	}
 	refusal := errors.New("refused")
 	if _, err := table.DeleteEndpoint(t.Context(), org, e.ID, func(*webhook.Endpoint) error { return refusal }); !errors.Is(err, refusal) {
 		t.Errorf("DeleteEndpoint: %v, want the check's error", err)
@@ -188,17 +134,6 @@ func allDue(t *testing.T, table *dynamo.Table) []webhook.Due {
 	return found
 }
 
-func TestForgettingSparesALivingEndpoint(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	e := newEndpoint(t, table, org, newApplication(t, table, org))
-	if err := table.FinishEndpointDeletion(t.Context(), org, e.ID); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := table.Endpoint(t.Context(), org, e.ID); got == nil || err != nil {
-		t.Errorf("Endpoint: %+v, %v", got, err)
-	}
-}
-
 func TestApplicationTakesItsEndpointsWithIt(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	app, other := newApplication(t, table, org), newApplication(t, table, org)
@@ -226,43 +161,5 @@ func TestApplicationTakesItsEndpointsWithIt(t *testing.T) {
 	}
 	if was, err := table.DeleteEndpoint(t.Context(), org, gone.ID, always); was || err != nil {
 		t.Errorf("DeleteEndpoint of one that went with its application: %t, %v", was, err)
-	}
-}
-
-func TestDirectoryTellsSuspendedApplications(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	app := newApplication(t, table, org)
-	if _, err := table.ChangeApplication(t.Context(), org, app, func(a *account.Application) (bool, error) {
-		return a.SetStatus(account.Suspended, hookNow), nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	directory, err := table.Directory(t.Context(), org)
-	if err != nil || directory.Applications[app] != webhook.ApplicationSuspended {
-		t.Errorf("Directory: %+v, %v", directory, err)
-	}
-}
-
-func TestConcurrentChangesOfAnEndpointAllCount(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	e := newEndpoint(t, table, org, newApplication(t, table, org))
-	group, ctx := errgroup.WithContext(t.Context())
-	for i := range 4 {
-		group.Go(func() error {
-			_, err := table.ChangeEndpoint(ctx, org, e.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-				next := *e
-				next.SubscribedEvents = append(next.SubscribedEvents, fmt.Sprint(i))
-				next.UpdatedAt++
-				return &next, nil
-			})
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	got, err := table.Endpoint(t.Context(), org, e.ID)
-	if err != nil || len(got.SubscribedEvents) != 5 || got.UpdatedAt != hookNow+4 {
-		t.Errorf("Endpoint: %+v, %v", got, err)
 	}
 }

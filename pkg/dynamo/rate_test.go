@@ -1,15 +1,10 @@
 package dynamo_test
 
 import (
-	"context"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
@@ -68,35 +63,4 @@ func TestAWindowIsWrittenOnlyUnderItsConditions(t *testing.T) {
 	check("replace another version", got, written, err, w, false)
 	got, written, err = table.ReplaceWindow(ctx, "s", w.Version, next)
 	check("replace", got, written, err, next, true)
-}
-
-func TestInstancesThatShareTheTableKeepTheLimit(t *testing.T) {
-	table := dynamotest.NewTable(t)
-	const limit, instances, each = 200, 6, 60
-	start := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
-	var admitted, clock atomic.Int64
-	var group sync.WaitGroup
-	for range instances {
-		limiter := ratelimit.New(table, func() time.Time {
-			// The clock moves 100 ms with each look, some two thirds of the
-			// window in all.
-			return start.Add(time.Duration(clock.Add(1)) * 100 * time.Millisecond)
-		})
-		group.Go(func() {
-			for range each {
-				d, err := limiter.Admit(context.Background(), "subject", limit)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if d.Allowed {
-					admitted.Add(1)
-				}
-			}
-		})
-	}
-	group.Wait()
-	if n := admitted.Load(); n > limit || n < limit-instances*limit/100 {
-		t.Errorf("admitted %d of %d in %v, want %d or a few less", n, instances*each, time.Duration(clock.Load())*100*time.Millisecond, limit)
-	}
 }

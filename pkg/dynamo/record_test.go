@@ -13,7 +13,6 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
-	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // readPages reads every shard in pages of a limit and returns what is there,
@@ -117,35 +116,6 @@ func TestPagesOfLargeRecordsHoldThemAll(t *testing.T) {
 	slices.Sort(found)
 	if !slices.Equal(found, ids) || pages <= dynamo.Shards {
 		t.Errorf("%d records on %d pages, want %d on more than %d", len(found), pages, len(ids), dynamo.Shards)
-	}
-}
-
-func TestPagesOfRowsHoldEveryRowOnce(t *testing.T) {
-	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
-	table, org := tableAt(t, &now), value.NewID()
-	e := makeEndpoint(org, value.NewID())
-	old := createRow(t, table, makeRow(org, e, "", now.Add(-40*24*time.Hour)))
-	want := map[value.ID]*webhook.Delivery{}
-	for range 60 {
-		r := createRow(t, table, makeRow(org, e, "", now))
-		want[r.ID] = r
-	}
-	got, _ := readPages(t, func(shard int, after string) ([]*webhook.Delivery, string, error) {
-		return table.DeliveriesPage(t.Context(), org, shard, after, 3)
-	}, 3)
-	if len(got) != len(want) {
-		t.Errorf("%d rows, want %d", len(got), len(want))
-	}
-	for _, r := range got {
-		if r.ID == old.ID || cmp.Diff(want[r.ID], r) != "" {
-			t.Errorf("row %s (-want +got):\n%s", r.ID, cmp.Diff(want[r.ID], r))
-		}
-	}
-	foreign, _ := readPages(t, func(shard int, after string) ([]*webhook.Delivery, string, error) {
-		return table.DeliveriesPage(t.Context(), value.NewID(), shard, after, 3)
-	}, 3)
-	if len(foreign) != 0 {
-		t.Errorf("another organization reads %d rows", len(foreign))
 	}
 }
 

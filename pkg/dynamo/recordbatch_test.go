@@ -176,12 +176,3 @@ func TestRecordsAreCreatedWhateverFails(t *testing.T) {
 		t.Errorf("no statement failed on its own, or no answer was lost:\n%s", c)
 	}
 }
-
-func TestRecordsWhoseStatementsGoOnFailingAreUnavailable(t *testing.T) {
-	table, proxy := faultyTable(t, nil)
-	proxy.SetOperation("BatchExecuteStatement", faults.Rates{faults.Unprocessed: 1})
-	records := manyRecords(value.NewID(), 1, value.TimeOf(time.Now()))
-	if errs := table.CreateRecords(t.Context(), records); !fault.Is(errs[0], fault.Unavailable) {
-		t.Errorf("CreateRecords: %v, want it unavailable", errs)
-	}
-}
