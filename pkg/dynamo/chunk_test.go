@@ -3,7 +3,6 @@ package dynamo_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -78,44 +77,6 @@ func TestAChunkIsOverwrittenByItsReplacementOnly(t *testing.T) {
 				t.Errorf("the chunk has the content %d", got)
 			}
 		})
-	}
-}
-
-func TestOneOfManyWritersGetsAChunk(t *testing.T) {
-	for name, lies := range map[string]uint64{"empty": 0, "to be written over": 1} {
-		table, org := dynamotest.NewTable(t), value.NewID()
-		if lies != 0 {
-			putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: lies}, 0)
-		}
-		won := make(chan uint64, 8)
-		t.Run(name, func(t *testing.T) {
-			for contentID := uint64(2); contentID < 10; contentID++ {
-				t.Run(fmt.Sprint(contentID), func(t *testing.T) {
-					t.Parallel()
-					if putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: contentID}, lies) {
-						won <- contentID
-					}
-				})
-			}
-		})
-		close(won)
-		if len(won) != 1 {
-			t.Fatalf("%s: %d writers have the chunk, want one", name, len(won))
-		}
-		if winner, lies := <-won, readChunks(t, table, org, 1)[1].ContentID; lies != winner {
-			t.Errorf("%s: the chunk has the content %d, want %d of its writer", name, lies, winner)
-		}
-	}
-}
-
-func TestChunkWhoseAnswerIsLostIsPut(t *testing.T) {
-	table, b := breakingTable(t, "PutItem")
-	org := value.NewID()
-	for i, replaces := range []uint64{0, 1, 2} {
-		b.broken.Store(false)
-		if !putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: uint64(i + 1)}, replaces) || !b.broken.Load() {
-			t.Errorf("put over %d: not done, or no answer was lost", replaces)
-		}
 	}
 }
 
@@ -216,16 +177,5 @@ func TestChunksThatTheTableLeavesUnprocessedAreAskedForAgain(t *testing.T) {
 	}
 	if n := proxy.Counts().Of(faults.Unprocessed); n == 0 {
 		t.Error("nothing was left unprocessed")
-	}
-}
-
-func TestBodiesThatFitNoItemAreRefused(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	c := index.StoredChunk{Number: 1, ContentID: 1, Body: make([]byte, index.MaxBody+1)}
-	if done, err := table.PutChunk(t.Context(), org, list, c, 0); done || err == nil {
-		t.Errorf("a chunk of %d bytes: %t, %v", len(c.Body), done, err)
-	}
-	if got := readChunks(t, table, org, 1); len(got) > 0 {
-		t.Errorf("%d chunks exist", len(got))
 	}
 }

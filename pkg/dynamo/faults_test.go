@@ -56,14 +56,22 @@ func TestTailStaysWholeWhateverFails(t *testing.T) {
 					told[a.Sequence] = body
 				}
 				mu.Unlock()
+				if err == nil && (a.Sum != 3*a.Sequence || (a.Previous == 0) != (a.Sequence == 1) || a.Previous > a.At) {
+					t.Errorf("append %s: %+v, want the sum %d and a time before, of all but the first", body, a, 3*a.Sequence)
+				}
 			}
 		})
 	}
 	wg.Wait()
 	proxy.Off()
 	there := map[string]bool{}
+	before := value.Time(0)
 	for i, e := range readTail(t, table, org, 0) {
 		body := string(e.Body)
+		if e.At <= before {
+			t.Errorf("entry %d is from %s, the one in front of it from %s", e.Sequence, e.At, before)
+		}
+		before = e.At
 		if e.Sequence != uint64(i+1) || there[body] || told[e.Sequence] != body && !failed[body] {
 			t.Errorf("entry %d: the sequence %d with %q, told %q; twice: %t", i+1, e.Sequence, body, told[e.Sequence], there[body])
 		}

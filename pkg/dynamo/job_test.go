@@ -321,7 +321,7 @@ var jobSteps = map[string]func(*jobs, *index.Job) string{
 
 // sequence does steps one after another, from a state on, and tells what came
 // of it and how the job stands then.
-func sequence(t *testing.T, j *jobs, state string, steps ...string) (results []string, stands string) {
+func sequence(j *jobs, state string, steps ...string) (results []string, stands string) {
 	j.org = value.NewID()
 	held := jobStates[state](j)
 	for _, step := range steps {
@@ -337,7 +337,9 @@ func possible(state, step string) bool {
 }
 
 // Whatever somebody does between another's reading and writing of a job, both
-// come out as if they had acted one after the other.
+// come out as if they had acted one after the other. The same when what the first
+// has written is answered to nobody, and others act before it is written again;
+// only an ask may count twice then.
 func TestStepsWithAJobDoNotMix(t *testing.T) {
 	j := newJobs(t)
 	for state := range jobStates {
@@ -346,25 +348,45 @@ func TestStepsWithAJobDoNotMix(t *testing.T) {
 				if !possible(state, first) || !possible(state, second) {
 					continue
 				}
-				name := fmt.Sprintf("%s while another is to %s, %s", second, first, state)
-				wantResults, want := sequence(t, j, state, second, first)
-
-				j.org = value.NewID()
-				held := jobStates[state](j)
-				m := &meddling{}
-				meddled := &jobs{Table: behindMeddling(j, m), t: t, client: j.client, org: j.org, now: j.now}
-				var results [2]string
-				m.act = func() { results[0] = jobSteps[second](j, held) }
-				m.armed.Store(true)
-				results[1] = jobSteps[first](meddled, held)
-				if m.armed.Load() {
-					continue // the first writes nothing
-				}
-				if got := j.state(); got != want || !slices.Equal(results[:], wantResults) {
-					t.Errorf("%s:\ngot  %q, %s\nwant %q, %s", name, results, got, wantResults, want)
+				for _, lost := range []bool{false, true} {
+					j.checkSteps(state, first, second, lost)
 				}
 			}
 		}
+	}
+}
+
+// checkSteps has the second step done before the first writes, or, when its answer
+// is lost, before it writes again.
+func (j *jobs) checkSteps(state, first, second string, lost bool) {
+	j.t.Helper()
+	order := []string{second, first}
+	if lost {
+		order = []string{first, second}
+	}
+	wantResults, want := sequence(j, state, order...)
+
+	j.org = value.NewID()
+	held := jobStates[state](j)
+	m := &meddling{behind: lost}
+	meddled := &jobs{Table: behindMeddling(j, m), t: j.t, client: j.client, org: j.org, now: j.now}
+	results := map[string]string{}
+	m.act = func() { results["second"] = jobSteps[second](j, held) }
+	m.armed.Store(true)
+	results["first"] = jobSteps[first](meddled, held)
+	if m.armed.Load() {
+		return // the first writes nothing
+	}
+	gotResults := []string{results["second"], results["first"]}
+	if lost {
+		slices.Reverse(gotResults)
+	}
+	got := j.state()
+	if lost && got != want && strings.HasPrefix(first, "ask") {
+		_, want = sequence(j, state, first, second, first)
+	}
+	if got != want || !slices.Equal(gotResults, wantResults) {
+		j.t.Errorf("%s at the same time as %s, whose answer is lost: %t, %s:\ngot  %q, %s\nwant %q, %s", second, first, lost, state, gotResults, got, wantResults, want)
 	}
 }
 
@@ -372,42 +394,6 @@ func behindMeddling(j *jobs, m *meddling) *dynamo.Table {
 	return dynamo.New(dynamodb.New(j.client.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient, o.Retryer = m, promptRetryer()
 	}), j.Name(), j.clock)
-}
-
-// The same when what somebody has written is answered to nobody, and others
-// act before it is written again. Only an ask may count twice.
-func TestStepsWithAJobWhoseAnswerIsLostAreDoneOnce(t *testing.T) {
-	j := newJobs(t)
-	for state := range jobStates {
-		for first := range jobSteps {
-			for second := range jobSteps {
-				if !possible(state, first) || !possible(state, second) {
-					continue
-				}
-				name := fmt.Sprintf("%s before the lost answer to %s is repeated, %s", second, first, state)
-				wantResults, want := sequence(t, j, state, first, second)
-
-				j.org = value.NewID()
-				held := jobStates[state](j)
-				m := &meddling{behind: true}
-				meddled := &jobs{Table: behindMeddling(j, m), t: t, client: j.client, org: j.org, now: j.now}
-				var results [2]string
-				m.act = func() { results[1] = jobSteps[second](j, held) }
-				m.armed.Store(true)
-				results[0] = jobSteps[first](meddled, held)
-				if m.armed.Load() {
-					continue // the first writes nothing
-				}
-				got := j.state()
-				if got != want && strings.HasPrefix(first, "ask") {
-					_, want = sequence(t, j, state, first, second, first)
-				}
-				if got != want || !slices.Equal(results[:], wantResults) {
-					t.Errorf("%s:\ngot  %q, %s\nwant %q, %s", name, results, got, wantResults, want)
-				}
-			}
-		}
-	}
 }
 
 // Work is noted and then asked for; who takes the job does what is noted then,

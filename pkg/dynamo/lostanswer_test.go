@@ -13,8 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -60,21 +62,44 @@ func promptRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 }
 
-func TestWriteOfARowWhoseAnswerIsLostHasSucceeded(t *testing.T) {
+func TestAWriteWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	table, b := breakingTable(t, "PutItem")
-	org := value.NewID()
-	r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now())))
-	b.broken.Store(false)
-	next := r.Hold(webhook.HeldPaused, r.UpdatedAt)
-	if _, err := table.PutDelivery(t.Context(), r, next); err != nil {
-		t.Errorf("PutRow: %v, want success", err)
+	org, now := value.NewID(), value.TimeOf(time.Now())
+	rows := manyRows(org, 2, now)
+	createRow(t, table, rows[0])
+	requested := &idempotency.Record{Key: idempotency.NewKey(org, "user", "k"), Token: 1, ExpiresAt: now.Add(time.Hour)}
+	for name, write := range map[string]func() (done bool, err error){
+		"entry of a tail": func() (bool, error) { return appendTail(t, table, org, "x").Sequence == 1, nil },
+		"chunk": func() (bool, error) {
+			return table.PutChunk(t.Context(), org, list, index.StoredChunk{Number: 1, ContentID: 1}, 0)
+		},
+		"manifest": func() (bool, error) {
+			return table.PutManifest(t.Context(), org, list, liveManifest, index.StoredManifest{Version: 1})
+		},
+		"permit": func() (bool, error) {
+			return table.TakePermit(t.Context(), org, org, "a", now, now.Add(time.Minute))
+		},
+		"request": func() (bool, error) {
+			_, done, err := table.PutRequest(t.Context(), requested, 0)
+			return done, err
+		},
+		"change of a delivery": func() (bool, error) {
+			_, err := table.PutDelivery(t.Context(), rows[0], rows[0].Hold(webhook.HeldPaused, now))
+			return true, err
+		},
+		"new delivery": func() (bool, error) { // it may be told to exist
+			existing, err := table.CreateDelivery(t.Context(), rows[1])
+			return existing == nil || existing.ID == rows[1].ID, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.broken.Store(false)
+			if done, err := write(); !done || err != nil || !b.broken.Load() {
+				t.Errorf("done %t, %v; an answer was lost: %t", done, err, b.broken.Load())
+			}
+		})
 	}
-	if !b.broken.Load() {
-		t.Error("no answer was lost")
-	}
-	b.broken.Store(false)
-	other := makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now()))
-	if existing, err := table.CreateDelivery(t.Context(), other); err != nil || existing != nil && existing.ID != other.ID {
-		t.Errorf("CreateRow: %+v, %v", existing, err)
+	if entries := readTail(t, table, org, 0); len(entries) != 1 {
+		t.Errorf("the tail has %d entries, want 1", len(entries))
 	}
 }

@@ -3,7 +3,6 @@ package dynamo_test
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,33 +59,6 @@ func TestManifestIsReplacedByItsNextVersionOnly(t *testing.T) {
 	checkManifest(t, table, value.NewID(), liveManifest, nil)
 }
 
-func TestOneOfManyReplacesAManifest(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	for version := uint64(1); version <= 4; version++ {
-		var wg sync.WaitGroup
-		won := make(chan index.StoredManifest, 8)
-		for writer := range 8 {
-			wg.Go(func() {
-				m := index.StoredManifest{Version: version, Covered: uint64(writer), Body: fmt.Appendf(nil, "%d", writer)}
-				done, err := table.PutManifest(t.Context(), org, list, liveManifest, m)
-				if err != nil {
-					t.Error(err)
-				}
-				if done {
-					won <- m
-				}
-			})
-		}
-		wg.Wait()
-		close(won)
-		if len(won) != 1 {
-			t.Fatalf("version %d was put by %d writers", version, len(won))
-		}
-		winner := <-won
-		checkManifest(t, table, org, liveManifest, &winner)
-	}
-}
-
 func TestManifestIsDroppedInItsVersion(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	live := index.StoredManifest{Version: 1, Covered: 9, Body: []byte("live")}
@@ -107,26 +79,17 @@ func TestManifestIsDroppedInItsVersion(t *testing.T) {
 	checkManifest(t, table, org, liveManifest, &live)
 }
 
-func TestManifestThatFitsNoItemIsRefused(t *testing.T) {
+func TestBodyThatFitsNoItemIsRefused(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	largest := index.StoredManifest{Version: 1, Body: make([]byte, index.MaxBody)}
 	putManifest(t, table, org, largest)
 	checkManifest(t, table, org, liveManifest, &largest)
+	if done, err := table.PutChunk(t.Context(), org, list, index.StoredChunk{Number: 1, ContentID: 1, Body: make([]byte, index.MaxBody+1)}, 0); done || err == nil {
+		t.Errorf("a chunk of one byte more: %t, %v", done, err)
+	}
 	larger := index.StoredManifest{Version: 2, Body: make([]byte, index.MaxBody+1)}
 	if done, err := table.PutManifest(t.Context(), org, list, liveManifest, larger); done || err == nil {
 		t.Errorf("a body of %d bytes: %t, %v", len(larger.Body), done, err)
-	}
-}
-
-func TestManifestWhoseAnswerIsLostIsPut(t *testing.T) {
-	table, b := breakingTable(t, "PutItem")
-	org := value.NewID()
-	for version := uint64(1); version <= 3; version++ {
-		b.broken.Store(false)
-		putManifest(t, table, org, index.StoredManifest{Version: version, Body: []byte("x")})
-		if !b.broken.Load() {
-			t.Error("no answer was lost")
-		}
 	}
 }
 

@@ -2,48 +2,22 @@ package dynamo_test
 
 import (
 	"bytes"
-	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
-// inPages returns a client whose queries get pages of a few items, and how
-// many it has asked for.
-func inPages(client *dynamodb.Client, size int32) (*dynamodb.Client, *int) {
-	asked := new(int)
-	page := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-		if query, ok := in.Parameters.(*dynamodb.QueryInput); ok {
-			query.Limit = &size
-			*asked++
-		}
-		return next.HandleInitialize(ctx, in)
-	}
-	return dynamodb.New(client.Options(), func(o *dynamodb.Options) {
-		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("pages", page), middleware.Before)
-		})
-	}), asked
-}
-
 func TestOrganizationsAreThoseRegisteredInOrder(t *testing.T) {
-	client, name := dynamotest.Client(t)
-	client, pages := inPages(client, 4)
-	table := dynamo.New(client, name, time.Now)
+	table := dynamotest.NewTable(t)
 	if got, err := table.Organizations(t.Context()); len(got) > 0 || err != nil {
 		t.Errorf("of an empty table: got %v, %v", got, err)
 	}
@@ -61,45 +35,9 @@ func TestOrganizationsAreThoseRegisteredInOrder(t *testing.T) {
 		}
 	}
 	slices.SortFunc(want, func(a, b value.ID) int { return bytes.Compare(a[:], b[:]) })
-	*pages = 0
 	got, err := table.Organizations(t.Context())
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, organizations (-want +got):\n%s", err, diff)
-	}
-	if *pages != 4 {
-		t.Errorf("read in %d pages of 4, want 4", *pages)
-	}
-}
-
-func TestARegistrationReachesNoConsumerOfTheStream(t *testing.T) {
-	client, name := dynamotest.Client(t)
-	org := value.NewID()
-	if err := dynamo.New(client, name, time.Now).RegisterOrganization(t.Context(), org); err != nil {
-		t.Fatal(err)
-	}
-	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: map[string]types.AttributeValue{
-		"PK": &types.AttributeValueMemberS{Value: "ORGANIZATIONS"}, "SK": &types.AttributeValueMemberS{Value: org.String()},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	itemType, ok := out.Item["t"].(*types.AttributeValueMemberS)
-	if !ok || len(out.Item) != 3 {
-		t.Fatalf("got the item %v, want its key and its type", out.Item)
-	}
-	filters := 0
-	for _, f := range dynamotest.Model(t).Functions {
-		for _, source := range f.Streams {
-			for _, filter := range source.Filters {
-				filters++
-				if strings.Contains(filter, `"`+itemType.Value+`"`) {
-					t.Errorf("%s of %s selects the type %q", filter, f.Name, itemType.Value)
-				}
-			}
-		}
-	}
-	if filters == 0 {
-		t.Error("the template has no filters")
 	}
 }
 

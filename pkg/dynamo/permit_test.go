@@ -83,18 +83,3 @@ func TestNoMoreThanTheSlotsAreTakenAtOnceWhateverFails(t *testing.T) {
 		t.Errorf("%d have a slot, want %d", taken.Load(), webhook.PermitHolders)
 	}
 }
-
-func TestASlotWhoseAnswerIsLostIsTaken(t *testing.T) {
-	table, b := breakingTable(t, "PutItem")
-	s := slotTaker{t, table, value.NewID(), value.NewID()}
-	now := value.TimeOf(time.Now())
-	b.broken.Store(false)
-	s.take("a", now, true)
-	if !b.broken.Load() {
-		t.Error("no answer was lost")
-	}
-	for _, holder := range []string{"b", "c", "d", "e"} {
-		s.take(holder, now, true)
-	}
-	s.take("f", now, false)
-}

@@ -13,7 +13,6 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
@@ -146,33 +145,5 @@ func TestRecordThatCannotBeDecodedLeavesItsNeighboursAlone(t *testing.T) {
 		if (got.Err != nil) != (i == 1) {
 			t.Errorf("record %d: %v, want an error of the second alone", i, got.Err)
 		}
-	}
-}
-
-func TestRecordsAreCreatedWhateverFails(t *testing.T) {
-	table, proxy := faultyTable(t, faults.Every(0.2, broken...))
-	proxy.SetOperation("BatchExecuteStatement", faults.Every(0.4, faults.LostAnswer, faults.Unprocessed))
-	org := value.NewID()
-	for range 8 {
-		records := manyRecords(org, 60, value.TimeOf(time.Now()))
-		left := records
-		for len(left) > 0 {
-			var again []*commerce.Stored
-			for i, err := range table.CreateRecords(t.Context(), left) {
-				switch {
-				case fault.Is(err, fault.Unavailable):
-					again = append(again, left[i])
-				case err != nil:
-					t.Fatalf("record %+v: %v, want it known as its own", left[i], err)
-				}
-			}
-			left = again
-		}
-		proxy.Off()
-		checkStored(t, table, refsOf(records), records)
-		proxy.On()
-	}
-	if c := proxy.Counts(); c.Of(faults.Unprocessed) == 0 || c.Of(faults.LostAnswer) == 0 {
-		t.Errorf("no statement failed on its own, or no answer was lost:\n%s", c)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -51,45 +50,6 @@ func removeEntries(t *testing.T, client *dynamodb.Client, table string, org valu
 		}})
 		if err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-func TestConcurrentAppendsShareNoSequenceAndLeaveNoGap(t *testing.T) {
-	const writers, each = 8, 6
-	table, org := dynamotest.NewTable(t), value.NewID()
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	told := map[uint64]string{}
-	for writer := range writers {
-		wg.Go(func() {
-			for i := range each {
-				body := fmt.Sprintf("%d-%d", writer, i)
-				a, err := table.AppendTail(t.Context(), org, list, fixed([]byte(body)))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				told[a.Sequence] = body
-				mu.Unlock()
-				if a.Sum != 3*a.Sequence || (a.Previous == 0) != (a.Sequence == 1) || a.Previous > a.At {
-					t.Errorf("append %s: %+v, want the sum %d and a time before, of all but the first", body, a, 3*a.Sequence)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	entries := readTail(t, table, org, 0)
-	if len(entries) != writers*each || len(told) != writers*each {
-		t.Fatalf("got %d entries and %d sequences, want %d", len(entries), len(told), writers*each)
-	}
-	for i, e := range entries {
-		if e.Sequence != uint64(i+1) || told[e.Sequence] != string(e.Body) {
-			t.Errorf("entry %d: sequence %d with %q, want %d with %q", i, e.Sequence, e.Body, i+1, told[uint64(i+1)])
-		}
-		if i > 0 && e.At < entries[i-1].At {
-			t.Errorf("entry %d is from %s, before the one in front of it from %s", e.Sequence, e.At, entries[i-1].At)
 		}
 	}
 }
@@ -210,20 +170,6 @@ func TestEntryIsAfterOneThatHasExpired(t *testing.T) {
 	}
 	if got := appendTail(t, table, org, "new"); got.Sequence != 4 || got.At != late+1 {
 		t.Errorf("got %+v, want entry 4 after %s", got, late)
-	}
-}
-
-func TestAppendWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
-	table, b := breakingTable(t, "PutItem")
-	org := value.NewID()
-	for i := range 3 {
-		b.broken.Store(i == 1)
-		if got := appendTail(t, table, org, "x"); got.Sequence != uint64(i+1) {
-			t.Errorf("append %d: got the sequence %d", i+1, got.Sequence)
-		}
-	}
-	if entries := readTail(t, table, org, 0); len(entries) != 3 {
-		t.Errorf("got %d entries, want 3", len(entries))
 	}
 }
 
