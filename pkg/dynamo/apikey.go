@@ -28,7 +28,7 @@ func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, c
 		expires = *credential.ExpiresAt
 	}
 	activate := t.update(applicationKey(org, k.ApplicationID),
-		"SET #keys.#"+credential.KeyText+" = :expires ADD itemVersion :one",
+		"SET #keys.#"+credential.KeyText+" = :expires ADD Version :one",
 		when("attribute_exists(PK) AND size(#keys) < :max", item{":max": num(account.MaxActiveKeys)}),
 		item{":expires": num(expires), ":one": num(1)})
 	writes := []write{activate, t.put(it, ifAbsent), t.put(encode(credentialKey(credential.KeyText), typeCredential, credential), ifAbsent)}
@@ -44,16 +44,12 @@ func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, c
 // dropExpiredKeys removes expired keys from the active ones. It is a fault
 // when the application is gone, or as many as it may have are active even so.
 func (t *Table) dropExpiredKeys(ctx context.Context, org, application value.ID) error {
-	it, err := t.get(ctx, applicationKey(org, application))
-	if err != nil {
+	stored, err := read(ctx, t, applicationKey(org, application), decodeFound[applicationItem])
+	switch {
+	case err != nil:
 		return err
-	}
-	if it == nil {
+	case stored == nil:
 		return fault.Missing("application")
-	}
-	stored, err := decode[applicationItem](it)
-	if err != nil {
-		return err
 	}
 	now := t.now().UnixMilli()
 	active := maps.Clone(stored.Keys)
@@ -107,7 +103,7 @@ func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (k
 		stored := *k
 		stored.LastUsedAt = nil
 		refused, err := t.transact(ctx, "revoke an API key",
-			t.update(applicationKey(org, application), "REMOVE #keys.#"+k.TextID()+" ADD itemVersion :one", ifExists, item{":one": num(1)}),
+			t.update(applicationKey(org, application), "REMOVE #keys.#"+k.TextID()+" ADD Version :one", ifExists, item{":one": num(1)}),
 			t.set(apiKeyKey(org, application, id), item{attrDoc: encodeDoc(stored), attrRevoked: boolean(true)},
 				when("attribute_exists(PK) AND attribute_not_exists(Revoked)", nil)),
 			t.set(credentialKey(k.TextID()), item{attrRevoked: boolean(true)}, ifExists))

@@ -13,7 +13,7 @@ import (
 
 // applicationItem has the attributes of an application's item other than its doc.
 type applicationItem struct {
-	Version     int64 `dynamodbav:"itemVersion"` // rises with every write to the item
+	Version     int64 // rises with every write to the item
 	TokenScopes []string
 	Secrets     account.ClientSecrets
 	// Keys maps the text id of each key that is not revoked to when it expires (ms,
@@ -25,7 +25,7 @@ type applicationItem struct {
 // The organization's counter holds applications and endpoints. Both change only
 // in the transaction that makes or removes what they count.
 const (
-	attrItemVersion = "itemVersion"
+	attrItemVersion = "Version"
 	attrApplication = "ApplicationID"
 )
 

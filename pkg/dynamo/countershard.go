@@ -43,41 +43,32 @@ func (t *Table) CounterShards(ctx context.Context, org value.ID, endpoints ...va
 	})
 }
 
-// health reads how the endpoints do; since is what [webhook.HealthOf] takes.
-func (t *Table) health(ctx context.Context, org value.ID, since, now value.Time, endpoints ...value.ID) (map[value.ID]webhook.Health, error) {
-	stored, err := t.CounterShards(ctx, org, endpoints...)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[value.ID]webhook.Health, len(endpoints))
-	for _, id := range endpoints {
-		shards := make([]*webhook.CounterShard, len(stored[id]))
-		for i, s := range stored[id] {
-			shards[i] = s.Shard
-		}
-		found[id] = webhook.HealthOf(shards, since, now)
-	}
-	return found, nil
-}
-
 // Health reads how an endpoint does; since is what [webhook.HealthOf] takes.
 func (t *Table) Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
-	found, err := t.health(ctx, org, since, now, endpoint)
-	return found[endpoint], err
+	stored, err := t.CounterShards(ctx, org, endpoint)
+	return healthOf(stored[endpoint], since, now), err
 }
 
 // Counters reads the counters of the endpoints; those of one that has counted
 // nothing are zero.
 func (t *Table) Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error) {
-	health, err := t.health(ctx, org, 0, value.TimeOf(t.now()), endpoints...)
+	stored, err := t.CounterShards(ctx, org, endpoints...)
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[value.ID]webhook.Counters, len(endpoints))
-	for id, h := range health {
-		found[id] = h.Counters
+	for _, id := range endpoints {
+		found[id] = healthOf(stored[id], 0, value.TimeOf(t.now())).Counters
 	}
 	return found, nil
+}
+
+func healthOf(stored []webhook.StoredCounterShard, since, now value.Time) webhook.Health {
+	shards := make([]*webhook.CounterShard, len(stored))
+	for i, s := range stored {
+		shards[i] = s.Shard
+	}
+	return webhook.HealthOf(shards, since, now)
 }
 
 // putCounterShard is the write of a counter shard, if it still has the revision

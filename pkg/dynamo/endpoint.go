@@ -40,7 +40,7 @@ const StreamEndpoint = typeEndpoint
 // conflict for a second alert URL.
 func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error {
 	org := e.OrganizationID
-	ofApplication := "ADD itemVersion :one, endpointCount :one"
+	ofApplication := "ADD Version :one, endpointCount :one"
 	condition := "attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)"
 	values := item{":one": num(1)}
 	if e.Alerts {
@@ -169,7 +169,7 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 			if err := check(e); err != nil {
 				return nil, err
 			}
-			ofApplication := "ADD itemVersion :one, endpointCount :less"
+			ofApplication := "ADD Version :one, endpointCount :less"
 			if e.Alerts {
 				ofApplication = "REMOVE alertURL " + ofApplication
 			}

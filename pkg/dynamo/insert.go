@@ -124,7 +124,7 @@ func (t *Table) execute(ctx context.Context, tried string, tries int, statements
 			refusal := out.Responses[i].Error
 			switch {
 			case refusal == nil:
-			case passes(refusal.Code):
+			case throttles[string(refusal.Code)]:
 				again = append(again, at)
 			case refusal.Code == types.BatchStatementErrorCodeEnumDuplicateItem, refusal.Code == types.BatchStatementErrorCodeEnumConditionalCheckFailed:
 				errs[at] = errRefused
@@ -139,18 +139,4 @@ func (t *Table) execute(ctx context.Context, tried string, tries int, statements
 		errs[at] = err
 	}
 	return errs
-}
-
-// passes reports whether a statement that failed so is worth another try.
-func passes(code types.BatchStatementErrorCodeEnum) bool {
-	switch code {
-	case types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,
-		types.BatchStatementErrorCodeEnumThrottlingError,
-		types.BatchStatementErrorCodeEnumRequestLimitExceeded,
-		types.BatchStatementErrorCodeEnumInternalServerError,
-		types.BatchStatementErrorCodeEnumTransactionConflict:
-		return true
-	default:
-		return false
-	}
 }

@@ -99,9 +99,7 @@ func recordPartition(org value.ID, kind string, shard int) string {
 }
 
 // hexDigit writes the number of a shard, below 16.
-func hexDigit(n int) string { return hexDigits[n : n+1] }
-
-const hexDigits = "0123456789abcdef"
+func hexDigit(n int) string { return strconv.FormatInt(int64(n), 16) }
 
 func recordKey(org value.ID, kind string, id value.ID) key {
 	return key{recordPartition(org, kind, shardOf(id)), id.String()}

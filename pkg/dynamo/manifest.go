@@ -15,25 +15,28 @@ import (
 // manifestItem is an [index.StoredManifest] as it is stored. How far it covers the
 // tail is outside the body, so that writers of the tail can read it.
 type manifestItem struct {
-	Version   uint64     `dynamodbav:"itemVersion"`
-	Covered   uint64     `dynamodbav:"covered"`
-	CoveredAt value.Time `dynamodbav:"coveredAt"`
-	At        value.Time `dynamodbav:"at"`
-	Body      []byte     `dynamodbav:"body,omitempty"`
+	Version   uint64
+	Covered   uint64
+	CoveredAt value.Time
+	At        value.Time
+	Body      []byte `dynamodbav:"body"`
+}
+
+func decodeManifest(it item) (*index.StoredManifest, error) {
+	m, err := decodeFound[manifestItem](it)
+	return (*index.StoredManifest)(m), err
 }
 
 // Manifest reads a manifest, strongly consistent; nil when there is none.
 func (t *Table) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
-	m, err := read(ctx, t, manifestKey(org, list, which), decodeFound[manifestItem])
-	return (*index.StoredManifest)(m), err
+	return read(ctx, t, manifestKey(org, list, which), decodeManifest)
 }
 
 // Manifests reads the manifests whose names begin so, strongly consistent.
 func (t *Table) Manifests(ctx context.Context, org value.ID, list, prefix string) (map[string]*index.StoredManifest, error) {
 	found := map[string]*index.StoredManifest{}
 	return found, t.query(ctx, partition(tailPartition(org, list), prefix), func(it item) (more bool, err error) {
-		m, err := decodeFound[manifestItem](it)
-		found[getString(it, attrSK)] = (*index.StoredManifest)(m)
+		found[getString(it, attrSK)], err = decodeManifest(it)
 		return true, err
 	})
 }
@@ -42,7 +45,7 @@ func (t *Table) Manifests(ctx context.Context, org value.ID, list, prefix string
 // layout that has come farthest; nowhere without a manifest.
 func (t *Table) covered(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
 	in := partition(tailPartition(org, list), manifestPrefix)
-	in.ProjectionExpression = aws.String("covered, coveredAt")
+	in.ProjectionExpression = aws.String("Covered, CoveredAt")
 	return end, t.query(ctx, in, func(it item) (bool, error) {
 		m, err := decode[manifestItem](it)
 		if m.Covered > end.Sequence {
@@ -75,7 +78,7 @@ func (t *Table) PutManifest(ctx context.Context, org value.ID, list, which strin
 // there. Without a live manifest and without entries a tail starts from 1 again.
 func (t *Table) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
 	_, done, err := t.removeItem(ctx, "delete a manifest", t.remove(manifestKey(org, list, which),
-		when("attribute_not_exists(PK) OR itemVersion = :version", item{":version": num(version)})))
+		when("attribute_not_exists(PK) OR Version = :version", item{":version": num(version)})))
 	if err == nil && !done {
 		return fault.ErrChanged
 	}

@@ -65,7 +65,7 @@ func bucketPath(bucket int64) string { return fmt.Sprintf("#Counts[%d]", window.
 // the read API: they may not put items.
 func (t *Table) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
 	it := encode(rateKey(subject), typeRate, windowItem{next, t.now().Add(usageRetention).Unix()})
-	return t.changeWindow(ctx, "replace a rate window", t.setItem(it, ifLast("Version", version)))
+	return t.changeWindow(ctx, "replace a rate window", t.setItem(it, ifLast(attrItemVersion, version)))
 }
 
 func (t *Table) changeWindow(ctx context.Context, tried string, w write) (window.Window, bool, error) {

@@ -274,10 +274,14 @@ func (t *Table) batchRead(ctx context.Context, keys []item, consistent bool, eac
 	}
 }
 
-// throttles are the error codes that mean: try again a little later.
+// throttles are the error codes, of a request and of a statement, that mean: try
+// again a little later.
 var throttles = map[string]bool{
-	"ProvisionedThroughputExceededException": true,
+	"ProvisionedThroughputExceeded":          true,
 	"RequestLimitExceeded":                   true,
+	"ThrottlingError":                        true,
+	"TransactionConflict":                    true,
+	"ProvisionedThroughputExceededException": true,
 	"ThrottlingException":                    true,
 	"LimitExceededException":                 true,
 	"InternalServerError":                    true,
