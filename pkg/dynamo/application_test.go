@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -88,18 +89,6 @@ func atOnce(t *testing.T, n int, create func(i int) error) int {
 		t.Fatal(err)
 	}
 	return int(made.Load())
-}
-
-func (a *accounts) endpoint(t *testing.T, app *account.Application) value.ID {
-	t.Helper()
-	e := &webhook.Endpoint{
-		ID: value.NewID(), OrganizationID: a.org, ApplicationID: app.ID, URL: "https://example.com", Status: webhook.Active,
-		CreatedAt: value.TimeOf(a.now), UpdatedAt: value.TimeOf(a.now),
-	}
-	if err := a.CreateEndpoint(t.Context(), e); err != nil {
-		t.Fatalf("create an endpoint: %v", err)
-	}
-	return e.ID
 }
 
 // dump returns the primary keys of every item whose text contains the part,
@@ -216,7 +205,7 @@ func TestADeletedApplicationLeavesNothingBehind(t *testing.T) {
 		texts = append(texts, credential.KeyText)
 	}
 	_, keptCredential := a.key(t, &other, nil)
-	mine, others := a.endpoint(t, &app), a.endpoint(t, &other)
+	mine, kept := newEndpoint(t, a.Table, a.org, app.ID), newEndpoint(t, a.Table, a.org, other.ID)
 	a.now = a.now.Add(time.Hour)
 
 	found, err := a.DeleteApplication(t.Context(), a.org, app.ID, func(got *account.Application) error {
@@ -236,14 +225,20 @@ func TestADeletedApplicationLeavesNothingBehind(t *testing.T) {
 	if left := a.dump(t, app.ID.String()); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if e, err := a.Endpoint(t.Context(), a.org, mine); e != nil || err != nil {
-		t.Errorf("its endpoint: got %v, %v, want none", e, err)
-	}
 	if c, owner, err := a.Credential(t.Context(), keptCredential.KeyText); c == nil || owner == nil || err != nil {
 		t.Errorf("the key of another application: got %v, %v, %v", c, owner, err)
 	}
-	if e, err := a.Endpoint(t.Context(), a.org, others); e == nil || err != nil {
-		t.Errorf("the endpoint of another application: got %v, %v, want it", e, err)
+	directory, err := a.Directory(t.Context(), a.org)
+	want := &webhook.Directory{Endpoints: []*webhook.Endpoint{kept}, Applications: map[value.ID]webhook.ApplicationState{other.ID: webhook.ApplicationActive}}
+	if err != nil || cmp.Diff(directory, want) != "" {
+		t.Errorf("Directory: %v\n%s", err, cmp.Diff(directory, want))
+	}
+	marks := []webhook.Due{{Kind: webhook.DueDeletion, OrganizationID: a.org, ID: mine.ID}}
+	if due := allDue(t, a.Table); cmp.Diff(due, marks) != "" {
+		t.Errorf("marks for the deliveries of its endpoint: %s", cmp.Diff(due, marks))
+	}
+	if was, err := a.DeleteEndpoint(t.Context(), a.org, mine.ID, always); was || err != nil {
+		t.Errorf("DeleteEndpoint of one that went with its application: %t, %v", was, err)
 	}
 	if again, err := a.DeleteApplication(t.Context(), a.org, app.ID, func(*account.Application) error { return nil }); again || err != nil {
 		t.Errorf("delete again: got %v, %v, want nothing found", again, err)
@@ -276,7 +271,7 @@ func TestAnEndpointMadeWhileItsApplicationIsDeletedIsDeletedToo(t *testing.T) {
 	var late value.ID
 	found, err := a.DeleteApplication(t.Context(), a.org, app.ID, func(*account.Application) error {
 		if late.IsZero() {
-			late = a.endpoint(t, &app)
+			late = newEndpoint(t, a.Table, a.org, app.ID).ID
 		}
 		return nil
 	})
@@ -292,7 +287,7 @@ func TestTheLargestApplicationIsDeletedAtOnce(t *testing.T) {
 	a := newAccounts(t)
 	app := a.application(t, "shop")
 	for range webhook.MaxEndpointsPerApplication {
-		a.endpoint(t, &app)
+		newEndpoint(t, a.Table, a.org, app.ID)
 	}
 	for range account.MaxActiveKeys {
 		a.key(t, &app, nil)

@@ -133,33 +133,3 @@ func allDue(t *testing.T, table *dynamo.Table) []webhook.Due {
 	}
 	return found
 }
-
-func TestApplicationTakesItsEndpointsWithIt(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	app, other := newApplication(t, table, org), newApplication(t, table, org)
-	gone, kept := newEndpoint(t, table, org, app), newEndpoint(t, table, org, other)
-	if _, err := table.DeleteEndpoint(t.Context(), org, newEndpoint(t, table, org, app).ID, always); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := table.DeleteApplication(t.Context(), org, app, func(*account.Application) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	directory, err := table.Directory(t.Context(), org)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &webhook.Directory{Endpoints: []*webhook.Endpoint{kept}, Applications: map[value.ID]webhook.ApplicationState{other: webhook.ApplicationActive}}
-	if cmp.Diff(directory, want) != "" {
-		t.Errorf("Directory: %s", cmp.Diff(directory, want))
-	}
-	marked := false
-	for _, d := range allDue(t, table) {
-		marked = marked || d.Kind == webhook.DueDeletion && d.ID == gone.ID
-	}
-	if !marked {
-		t.Error("the deleted endpoint left no mark for its rows")
-	}
-	if was, err := table.DeleteEndpoint(t.Context(), org, gone.ID, always); was || err != nil {
-		t.Errorf("DeleteEndpoint of one that went with its application: %t, %v", was, err)
-	}
-}

@@ -3,7 +3,6 @@ package dynamo_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -257,34 +256,6 @@ func TestDueJobsComeLongestDueFirst(t *testing.T) {
 	}
 }
 
-// meddling lets others act once, in front of the next write or behind it; in
-// that case the answer is lost, so that the SDK writes again.
-type meddling struct {
-	act    func()
-	behind bool
-	armed  atomic.Bool
-}
-
-func (m *meddling) Do(r *http.Request) (*http.Response, error) {
-	target := r.Header.Get("X-Amz-Target")
-	writes := strings.HasSuffix(target, ".PutItem") || strings.HasSuffix(target, ".DeleteItem")
-	if !writes || !m.armed.CompareAndSwap(true, false) {
-		return http.DefaultTransport.RoundTrip(r)
-	}
-	if !m.behind {
-		m.act()
-		return http.DefaultTransport.RoundTrip(r)
-	}
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil {
-		resp.Body.Close()
-		resp.Body = http.NoBody
-		resp.StatusCode = http.StatusInternalServerError
-		m.act()
-	}
-	return resp, err
-}
-
 // jobStates are ways to a stored job; they return who holds it.
 var jobStates = map[string]func(*jobs) *index.Job{
 	"none":        func(*jobs) *index.Job { return nil },
@@ -368,8 +339,8 @@ func (j *jobs) checkSteps(state, first, second string, lost bool) {
 
 	j.org = value.NewID()
 	held := jobStates[state](j)
-	m := &meddling{behind: lost}
-	meddled := &jobs{Table: behindMeddling(j, m), t: j.t, client: j.client, org: j.org, now: j.now}
+	m := &meddling{operations: []string{"PutItem", "DeleteItem"}, behind: lost}
+	meddled := &jobs{Table: m.table(j.client, j.Name(), j.clock), t: j.t, client: j.client, org: j.org, now: j.now}
 	results := map[string]string{}
 	m.act = func() { results["second"] = jobSteps[second](j, held) }
 	m.armed.Store(true)
@@ -388,12 +359,6 @@ func (j *jobs) checkSteps(state, first, second string, lost bool) {
 	if got != want || !slices.Equal(gotResults, wantResults) {
 		j.t.Errorf("%s at the same time as %s, whose answer is lost: %t, %s:\ngot  %q, %s\nwant %q, %s", second, first, lost, state, gotResults, got, wantResults, want)
 	}
-}
-
-func behindMeddling(j *jobs, m *meddling) *dynamo.Table {
-	return dynamo.New(dynamodb.New(j.client.Options(), func(o *dynamodb.Options) {
-		o.HTTPClient, o.Retryer = m, promptRetryer()
-	}), j.Name(), j.clock)
 }
 
 // Work is noted and then asked for; who takes the job does what is noted then,

@@ -1,9 +1,8 @@
 package dynamo_test
 
 import (
-	"io"
-	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,40 +20,46 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// breaking loses the answer to the next request of an operation, after the
-// server has carried it out, as some broken connections do: the SDK tries
-// again.
-type breaking struct {
-	operation string
-	broken    atomic.Bool
-	after     func() // what others do before the SDK tries again
+// meddling lets others act once, in front of the next of some writes or behind it; in
+// that case the answer is lost, so that the SDK writes again.
+type meddling struct {
+	operations []string
+	act        func()
+	behind     bool
+	armed      atomic.Bool
 }
 
-func (b *breaking) Do(r *http.Request) (*http.Response, error) {
+func (m *meddling) Do(r *http.Request) (*http.Response, error) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if !slices.Contains(m.operations, operation) || !m.armed.CompareAndSwap(true, false) {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	if !m.behind {
+		m.act()
+	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+b.operation) && b.broken.CompareAndSwap(false, true) {
+	if err == nil && m.behind {
 		resp.Body.Close()
-		resp.Body = io.NopCloser(lost{})
-		if b.after != nil {
-			b.after()
-		}
+		resp.Body, resp.StatusCode = http.NoBody, http.StatusInternalServerError
+		m.act()
 	}
 	return resp, err
 }
 
-type lost struct{}
+// table is the table as one has it with whom others meddle.
+func (m *meddling) table(client *dynamodb.Client, name string, now func() time.Time) *dynamo.Table {
+	return dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient, o.Retryer = m, promptRetryer()
+	}), name, now)
+}
 
-func (lost) Read([]byte) (int, error) { return 0, net.ErrClosed }
-
-func breakingTable(t *testing.T, operation string) (*dynamo.Table, *breaking) {
+// breakingTable returns a table that loses the answer to the next request of an
+// operation, once that is armed.
+func breakingTable(t *testing.T, operation string) (*dynamo.Table, *meddling) {
 	t.Helper()
 	client, name := dynamotest.Client(t)
-	b := &breaking{operation: operation}
-	b.broken.Store(true)
-	return dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
-		o.HTTPClient = b
-		o.Retryer = promptRetryer()
-	}), name, time.Now), b
+	m := &meddling{operations: []string{operation}, behind: true, act: func() {}}
+	return m.table(client, name, time.Now), m
 }
 
 // promptRetryer tries again almost at once.
@@ -93,9 +98,9 @@ func TestAWriteWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b.broken.Store(false)
-			if done, err := write(); !done || err != nil || !b.broken.Load() {
-				t.Errorf("done %t, %v; an answer was lost: %t", done, err, b.broken.Load())
+			b.armed.Store(true)
+			if done, err := write(); !done || err != nil || b.armed.Load() {
+				t.Errorf("done %t, %v; an answer was lost: %t", done, err, !b.armed.Load())
 			}
 		})
 	}

@@ -99,10 +99,10 @@ func TestBodyThatFitsNoItemIsRefused(t *testing.T) {
 func TestReplacedManifestIsInDoubtAfterALostAnswer(t *testing.T) {
 	table, b := breakingTable(t, "PutItem")
 	org := value.NewID()
-	b.after = func() {
+	b.act = func() {
 		putManifest(t, table, org, index.StoredManifest{Version: 2, Body: []byte("other")})
 	}
-	b.broken.Store(false)
+	b.armed.Store(true)
 	done, err := table.PutManifest(t.Context(), org, list, liveManifest, index.StoredManifest{Version: 1, Body: []byte("own")})
 	if done || err == nil {
 		t.Errorf("got %t, %v, want an error", done, err)

@@ -163,10 +163,10 @@ func TestAConditionWhoseAnswerIsLostIsSet(t *testing.T) {
 	org := value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	now := value.TimeOf(time.Now())
-	b.broken.Store(false)
+	b.armed.Store(true)
 	open := openAt(now)
 	setCondition(t, table, e, webhook.Routing{}, open, true)
-	if !b.broken.Load() {
+	if b.armed.Load() {
 		t.Error("no answer was lost")
 	}
 }
