@@ -21,7 +21,7 @@ type requestItem struct {
 // which 0 means that there is none, or one that has expired. Unless done, it
 // returns the record that is there, nil when there is none.
 func (t *Table) PutRequest(ctx context.Context, r *idempotency.Record, token uint64) (current *idempotency.Record, done bool, err error) {
-	it, done, err := t.putOnce(ctx, "put a request", encodeRequest(r), r.Token, t.ifRequest(token))
+	it, done, err := t.putOnce(ctx, "put a request", encodeRequest(r), r.Token, t.ifLive(token))
 	if done || err != nil {
 		return nil, done, err
 	}
@@ -33,15 +33,6 @@ func (t *Table) PutRequest(ctx context.Context, r *idempotency.Record, token uin
 func (t *Table) RemoveRequest(ctx context.Context, key idempotency.Key, token uint64) error {
 	_, _, err := t.removeItem(ctx, "remove a request", t.remove(requestKey(key), ifLast(attrToken, token)))
 	return err
-}
-
-// ifRequest is the condition of a write in the place of the record with the
-// token. The table removes what has expired up to 48 hours late.
-func (t *Table) ifRequest(token uint64) condition {
-	if token != 0 {
-		return ifEqual(attrToken, token)
-	}
-	return t.ifAbsentOrExpired()
 }
 
 // withAnswers appends the writes that keep answers to those of a transaction

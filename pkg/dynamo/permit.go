@@ -12,39 +12,36 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// permitRetention is how long an item of permits is kept when nobody holds
-// one. Its doc says who holds a permit until when, and attrToken is new with
-// every write.
+// permitRetention is how long an item of permits is kept when nobody holds one.
 const permitRetention = time.Hour
 
 // permits are the holders of an endpoint's permits, with when they end.
 type permits map[string]value.Time
 
+// permitsItem is an endpoint's permits as they are stored.
+type permitsItem struct {
+	Holders   permits
+	Token     uint64 `dynamodbav:"mark"`           // new with every write
+	ExpiresAt int64  `dynamodbav:"expiresAtEpoch"` // seconds
+}
+
 // TakePermit takes one of the endpoint's [webhook.PermitHolders] permits until
 // the given time and reports whether it could. A holder that has one keeps it,
 // until then at least; a permit whose time is over is free.
-func (t *Table) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error) {
-	it, err := t.get(ctx, permitsKey(org, endpoint))
-	if err != nil {
-		return false, err
-	}
-	taken := false
+func (t *Table) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (taken bool, err error) {
+	k := permitsKey(org, endpoint)
 	err = retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
-		held, err := decodeDoc[permits](it)
-		if err != nil {
-			return false, err
+		stored, err := read(ctx, t, k, decode[permitsItem])
+		if taken = stored.Holders[holder] >= until; taken || err != nil {
+			return true, err
 		}
-		if held == nil {
-			held = &permits{}
-		}
-		if taken = (*held)[holder] >= until; taken {
-			return true, nil
-		}
-		next, free := held.take(holder, now, until)
+		next, free := stored.Holders.take(holder, now, until)
 		if !free {
 			return true, nil
 		}
-		it, taken, err = t.putPermits(ctx, org, endpoint, getUnsigned(it, attrToken), next)
+		last := slices.Max(slices.Collect(maps.Values(next)))
+		it := encode(k, typePermits, permitsItem{Holders: next, ExpiresAt: last.Add(permitRetention).Std().Unix()})
+		_, taken, err = t.putOnce(ctx, "take a permit", it, newToken(), t.ifLive(stored.Token))
 		return taken, err
 	})
 	if err != nil {
@@ -55,19 +52,11 @@ func (t *Table) TakePermit(ctx context.Context, org, endpoint value.ID, holder s
 
 // take gives the holder a permit; free is false when there is none.
 func (p permits) take(holder string, now, until value.Time) (next permits, free bool) {
-	next = maps.Clone(p)
-	maps.DeleteFunc(next, func(_ string, end value.Time) bool { return end <= now })
-	if _, has := next[holder]; !has && len(next) >= webhook.PermitHolders {
-		return nil, false
+	next = permits{holder: until}
+	for other, end := range p {
+		if other != holder && end > now {
+			next[other] = end
+		}
 	}
-	next[holder] = until
-	return next, true
-}
-
-// putPermits writes the permits if they still have the token that they were read
-// with, 0 for none. Otherwise it returns them as they are.
-func (t *Table) putPermits(ctx context.Context, org, endpoint value.ID, read uint64, p permits) (current item, done bool, err error) {
-	it := docItem(permitsKey(org, endpoint), typePermits, p)
-	it[attrExpires] = expiry(slices.Max(slices.Collect(maps.Values(p))).Add(permitRetention))
-	return t.putOnce(ctx, "take a permit", it, newToken(), ifLast(attrToken, read))
+	return next, len(next) <= webhook.PermitHolders
 }

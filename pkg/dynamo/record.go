@@ -54,18 +54,11 @@ func (t *Table) RecordsSince(
 	for id, revision := range least {
 		if s := found[id]; s == nil || s.Revision < revision {
 			behind = append(behind, id)
+			delete(found, id)
 		}
-	}
-	if len(behind) == 0 {
-		return found, nil
 	}
 	current, err := t.Records(ctx, org, kind, behind)
-	for _, id := range behind {
-		delete(found, id)
-		if s := current[id]; s != nil {
-			found[id] = s
-		}
-	}
+	maps.Copy(found, current)
 	return found, err
 }
 

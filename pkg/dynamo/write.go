@@ -58,6 +58,15 @@ func (t *Table) ifAbsentOrExpired() condition {
 	return when("attribute_not_exists(PK) OR expiresAtEpoch <= :now", item{":now": num(t.now().Unix())})
 }
 
+// ifLive is the condition that the last write of an item that can expire had the
+// token; 0 means that there is none.
+func (t *Table) ifLive(token uint64) condition {
+	if token == 0 {
+		return t.ifAbsentOrExpired()
+	}
+	return ifEqual(attrToken, token)
+}
+
 func ifRevision(revision value.Time) condition { return ifEqual(attrRevision, revision) }
 
 // and holds where both conditions hold.
