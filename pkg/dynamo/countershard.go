@@ -27,9 +27,9 @@ func (t *Table) CounterShard(ctx context.Context, org, endpoint value.ID, number
 
 const counterQueries = 16 // queries of counter shards at a time
 
-// CounterShards reads all counter shards of the endpoints, strongly consistent,
+// counterShards reads all counter shards of the endpoints, strongly consistent,
 // in the order of their numbers: one query for each endpoint.
-func (t *Table) CounterShards(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID][]webhook.StoredCounterShard, error) {
+func (t *Table) counterShards(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID][]webhook.StoredCounterShard, error) {
 	var mu sync.Mutex
 	found := make(map[value.ID][]webhook.StoredCounterShard, len(endpoints))
 	return found, parallel.UntilError(ctx, counterQueries, slices.All(endpoints), func(ctx context.Context, _ int, id value.ID) error {
@@ -45,14 +45,14 @@ func (t *Table) CounterShards(ctx context.Context, org value.ID, endpoints ...va
 
 // Health reads how an endpoint does; since is what [webhook.HealthOf] takes.
 func (t *Table) Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
-	stored, err := t.CounterShards(ctx, org, endpoint)
+	stored, err := t.counterShards(ctx, org, endpoint)
 	return healthOf(stored[endpoint], since, now), err
 }
 
 // Counters reads the counters of the endpoints; those of one that has counted
 // nothing are zero.
 func (t *Table) Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error) {
-	stored, err := t.CounterShards(ctx, org, endpoints...)
+	stored, err := t.counterShards(ctx, org, endpoints...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to valu
 	}
 	// The counter shards first: an hour that is finished meanwhile is then
 	// found twice, with the name of the same shard, and not missed.
-	stored, err := t.CounterShards(ctx, org, endpoint)
+	stored, err := t.counterShards(ctx, org, endpoint)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func (t *Table) eventDays(ctx context.Context, org, application value.ID, first,
 	if err != nil {
 		return nil, err
 	}
-	stored, err := t.CounterShards(ctx, org, ids...)
+	stored, err := t.counterShards(ctx, org, ids...)
 	if err != nil {
 		return nil, err
 	}
