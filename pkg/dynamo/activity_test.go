@@ -29,9 +29,7 @@ func TestAnEntryIsAnnouncedBeforeItIsThere(t *testing.T) {
 	activity := func(org value.ID) value.Time {
 		t.Helper()
 		until, err := writers[0].Activity(t.Context(), org)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return until
 	}
 	if got := activity(org); got != 0 {

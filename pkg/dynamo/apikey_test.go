@@ -21,20 +21,14 @@ func TestAKeyIsStoredAsItsHashOnly(t *testing.T) {
 		ExpiresAt: ptr(value.TimeOf(a.now.Add(time.Hour))),
 	}
 	key, credential := account.NewKey(&app, value.NewID(), dto, value.TimeOf(a.now))
-	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.CreateKey(t.Context(), a.org, key.APIKey, credential))
 	keys, err := a.Keys(t.Context(), a.org, app.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff([]account.APIKey{key.APIKey}, keys); diff != "" {
 		t.Errorf("stored key (-want +got):\n%s", diff)
 	}
 	got, owner, err := a.Credential(t.Context(), credential.KeyText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(&credential, got); diff != "" {
 		t.Errorf("stored credential (-want +got):\n%s", diff)
 	}
@@ -91,9 +85,7 @@ func TestExpiredKeysGiveTheirPlaceBack(t *testing.T) {
 		t.Errorf("created after half of the keys expired: got %d, want %d", created, account.MaxActiveKeys/2)
 	}
 	keys, err := a.Keys(t.Context(), a.org, app.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expired := 0
 	for _, k := range keys {
 		if k.Status == account.KeyExpired {
@@ -112,13 +104,9 @@ func TestTheLastUseIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	start := a.now
 	var seen []time.Duration
 	for range 6 {
-		if err := a.TouchKey(t.Context(), &credential, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.TouchKey(t.Context(), &credential, time.Minute))
 		keys, err := a.Keys(t.Context(), a.org, app.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		seen = append(seen, keys[0].LastUsedAt.Std().Sub(start))
 		a.now = a.now.Add(20 * time.Second)
 	}

@@ -40,6 +40,14 @@ func newAccounts(t *testing.T) *accounts {
 
 func ptr[T any](v T) *T { return &v }
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (a *accounts) application(t *testing.T, name string) account.Application {
 	t.Helper()
 	app := account.NewApplication(a.org, value.NewID(), account.CreateApplicationDto{Name: &name, Description: ptr("d")}, value.TimeOf(a.now))
@@ -59,9 +67,7 @@ func (a *accounts) create(t *testing.T, app *account.Application, expires *value
 func (a *accounts) key(t *testing.T, app *account.Application, expires *value.Time) (account.CreatedKey, account.Credential) {
 	t.Helper()
 	key, credential, err := a.create(t, app, expires)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key, credential
 }
 
@@ -85,9 +91,7 @@ func atOnce(t *testing.T, n int, create func(i int) error) int {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, group.Wait())
 	return int(made.Load())
 }
 
@@ -96,9 +100,7 @@ func atOnce(t *testing.T, n int, create func(i int) error) int {
 func (a *accounts) dump(t *testing.T, part string, secrets ...string) []string {
 	t.Helper()
 	out, err := a.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: ptr(a.Name())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var found []string
 	for _, it := range out.Items {
 		id := it["PK"].(*types.AttributeValueMemberS).Value + " " + it["SK"].(*types.AttributeValueMemberS).Value

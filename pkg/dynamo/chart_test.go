@@ -29,33 +29,27 @@ import (
 func fillTable(t *testing.T, table *dynamo.Table) {
 	t.Helper()
 	ctx, org, now := t.Context(), value.NewID(), value.TimeOf(time.Now())
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	s := servicetest.OnTable(t, table, org)
 	stored, err := table.Application(ctx, org, s.App)
-	must(err)
+	must(t, err)
 	name, scopes := "till", []string{"orders:read"}
 	key, credential := account.NewKey(stored, value.NewID(), account.CreateApiKeyDto{Name: &name, Scopes: &scopes}, now)
-	must(table.CreateKey(ctx, org, key.APIKey, credential))
+	must(t, table.CreateKey(ctx, org, key.APIKey, credential))
 
 	_, err = table.PublishSigningKeys(ctx, apptoken.Published{})
-	must(err)
+	must(t, err)
 
 	e, gone := s.Endpoint(t, "*"), s.Endpoint(t, "*")
-	must(table.CreateRecovery(ctx, makeRecovery(e), now))
+	must(t, table.CreateRecovery(ctx, makeRecovery(e), now))
 	_, err = table.SetRouting(ctx, org, e.ID, e.Routing(), webhook.Routing{Circuit: &webhook.Circuit{OpenedAt: now, ProbeAt: now}})
-	must(err)
+	must(t, err)
 	_, err = table.DeleteEndpoint(ctx, org, gone.ID, func(*webhook.Endpoint) error { return nil })
-	must(err)
+	must(t, err)
 	s.Count(t, e.ID, now, webhook.Attempt{})
 	s.Count(t, e.ID, now.Add(26*time.Hour), webhook.Attempt{})
-	must(table.AddFiltered(ctx, org, e.ID, now, 1))
+	must(t, table.AddFiltered(ctx, org, e.ID, now, 1))
 	_, err = table.TakePermit(ctx, org, e.ID, "worker", now, now.Add(time.Minute))
-	must(err)
+	must(t, err)
 	for _, d := range []webhook.Delivery{
 		{Status: webhook.DeliveryPending, DueAt: &now},
 		{Status: webhook.DeliveryFailed},
@@ -63,34 +57,34 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	} {
 		d.ID, d.OrganizationID, d.EndpointID, d.CreatedAt, d.UpdatedAt = value.NewID(), org, e.ID, now, now
 		_, err := table.CreateDelivery(ctx, &d)
-		must(err)
+		must(t, err)
 	}
-	must(table.PutPayload(ctx, org, value.NewID(), []byte("{}")))
+	must(t, table.PutPayload(ctx, org, value.NewID(), []byte("{}")))
 
 	record := commerce.Stored{OrganizationID: org, Kind: commerce.KindOrder, ID: value.NewID(), Revision: now, Doc: []byte("{}")}
-	must(table.PutRecord(ctx, nil, &record))
+	must(t, table.PutRecord(ctx, nil, &record))
 	tombstone := commerce.Stored{OrganizationID: org, Kind: commerce.KindOrder, ID: value.NewID(), Revision: now, Deleted: true}
-	must(table.PutRecord(ctx, nil, &tombstone))
+	must(t, table.PutRecord(ctx, nil, &tombstone))
 	_, _, err = table.ReplaceWindow(ctx, "application", 0, window.Window{Version: 1})
-	must(err)
-	must(table.FinishDay(ctx, "application", window.Window{Version: 1, Head: window.At(time.Now())}))
+	must(t, err)
+	must(t, table.FinishDay(ctx, "application", window.Window{Version: 1, Head: window.At(time.Now())}))
 	_, _, err = table.PutRequest(ctx, &idempotency.Record{Key: idempotency.NewKey(org, "user", "k"), ExpiresAt: now.Add(time.Hour)}, 0)
-	must(err)
+	must(t, err)
 
-	must(table.CreateReceipt(ctx, receipt.New(org, value.ID{}, nil, 1, now)))
+	must(t, table.CreateReceipt(ctx, receipt.New(org, value.ID{}, nil, 1, now)))
 
-	must(table.RegisterOrganization(ctx, org))
-	must(table.Beat(ctx, now))
-	must(table.PutCounted(ctx, now))
-	must(table.RequestJob(ctx, org, "orders", now))
+	must(t, table.RegisterOrganization(ctx, org))
+	must(t, table.Beat(ctx, now))
+	must(t, table.PutCounted(ctx, now))
+	must(t, table.RequestJob(ctx, org, "orders", now))
 	_, err = table.AppendTail(ctx, org, "orders", fixed([]byte("x")))
-	must(err)
+	must(t, err)
 	for _, which := range []string{liveManifest, rebuildManifest} {
 		_, err = table.PutManifest(ctx, org, "orders", which, index.StoredManifest{Version: 1})
-		must(err)
+		must(t, err)
 	}
 	_, err = table.PutChunk(ctx, org, "orders", index.StoredChunk{Number: 1, ContentID: 1, Body: []byte("x")}, 0)
-	must(err)
+	must(t, err)
 }
 
 func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
@@ -98,9 +92,7 @@ func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
 	table := dynamo.New(client, name, time.Now)
 	fillTable(t, table)
 	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := func(it map[string]types.AttributeValue, name string) string {
 		s, _ := it[name].(*types.AttributeValueMemberS)
 		if s == nil {
@@ -144,9 +136,7 @@ func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
 		}
 	}
 	keys, err := os.ReadFile("keys.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^\ttype\w+ += "(\w+)"$`).FindAllSubmatch(keys, -1) {
 		if !charted[string(m[1])] {
 			t.Errorf("the chart lacks the item type %s", m[1])

@@ -25,9 +25,7 @@ func readChunks(t *testing.T, table *dynamo.Table, org value.ID, numbers ...uint
 		found[c.Number] = c
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 

@@ -58,13 +58,9 @@ func TestAForgottenEndpointLeavesNothingThatStays(t *testing.T) {
 	if _, err := table.TakePermit(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.FinishEndpointDeletion(t.Context(), value.NewID(), r.e.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.FinishEndpointDeletion(t.Context(), value.NewID(), r.e.ID))
 	r.check(webhook.MaxCounterShards, nil)
-	if err := table.FinishEndpointDeletion(t.Context(), org, r.e.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.FinishEndpointDeletion(t.Context(), org, r.e.ID))
 	r.check(0, nil)
 	kept.check(1, nil)
 	for i := range webhook.PermitHolders {

@@ -179,9 +179,7 @@ func TestPayloadsAreKeptByteForByte(t *testing.T) {
 	for i, body := range bodies {
 		payloads[i] = webhook.Payload{OrganizationID: org, EventID: value.NewID(), Body: body}
 	}
-	if err := putPayloads(t, table, payloads...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, putPayloads(t, table, payloads...))
 	for i, p := range payloads {
 		again := p
 		again.Body = []byte("another release writes it otherwise")
@@ -223,9 +221,7 @@ func TestPayloadsOfEveryFormAreRead(t *testing.T) {
 	client, name := dynamotest.Client(t)
 	table, org := dynamo.New(client, name, time.Now), value.NewID()
 	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, row := range []struct {
 		what      string
 		attribute string

@@ -88,9 +88,7 @@ func TestDeliveriesAreReadTogether(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	r := createRow(t, table, makeRow(org, e, "", value.TimeOf(time.Now())))
-	if err := table.PutPayload(t.Context(), org, r.EventID, []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.PutPayload(t.Context(), org, r.EventID, []byte("{}")))
 	expired := r.Ref()
 	expired.DeliveryID, expired.EventID = value.NewID(), value.NewID()
 	orphan := webhook.DeliveryRef{OrganizationID: org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: value.NewID()}
@@ -145,9 +143,7 @@ func TestDueMarksComeInTheOrderOfTime(t *testing.T) {
 	var before, after int
 	for shard := range dynamo.DueShards {
 		due, err := table.Due(t.Context(), shard, "", now.Add(21*time.Second), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := 1; i < len(due); i++ {
 			if due[i-1].Mark > due[i].Mark {
 				t.Errorf("shard %d: %s stands before %s", shard, due[i-1].Mark, due[i].Mark)
@@ -155,9 +151,7 @@ func TestDueMarksComeInTheOrderOfTime(t *testing.T) {
 		}
 		before += len(due)
 		all, err := table.Due(t.Context(), shard, "", now.Add(time.Hour), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		after += len(all)
 		if len(all) > 1 {
 			first, err := table.Due(t.Context(), shard, "", now.Add(time.Hour), 1)
@@ -204,9 +198,7 @@ func findDue(t *testing.T, table *dynamo.Table, before value.Time) webhook.Due {
 	t.Helper()
 	for shard := range dynamo.DueShards {
 		due, err := table.Due(t.Context(), shard, "", before, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(due) > 0 {
 			return due[0]
 		}
@@ -321,16 +313,12 @@ func TestOneRecoveryOfAnEndpointRunsAtATime(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	first, second := makeRecovery(e), makeRecovery(e)
-	if err := table.CreateRecovery(t.Context(), first, first.CreatedAt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.CreateRecovery(t.Context(), first, first.CreatedAt))
 	if err := table.CreateRecovery(t.Context(), second, first.CreatedAt); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), first.ID.String()+" of the endpoint runs") {
 		t.Errorf("a second recovery: %v, want a conflict that names the first", err)
 	}
 	step := first.Advance(3, 2, "cursor", first.CreatedAt)
-	if err := table.PutRecovery(t.Context(), first, step, first.CreatedAt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.PutRecovery(t.Context(), first, step, first.CreatedAt))
 	if err := table.PutRecovery(t.Context(), first, step.Advance(1, 1, "x", step.UpdatedAt), first.CreatedAt); !errors.Is(err, fault.ErrChanged) {
 		t.Errorf("an outdated step: %v, want ErrChanged", err)
 	}
@@ -338,9 +326,7 @@ func TestOneRecoveryOfAnEndpointRunsAtATime(t *testing.T) {
 		t.Errorf("due: %+v", d)
 	}
 	done := step.End(webhook.RecoveryCompleted, step.UpdatedAt)
-	if err := table.PutRecovery(t.Context(), step, done, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.PutRecovery(t.Context(), step, done, 0))
 	got, err := table.Recovery(t.Context(), org, e.ID, first.ID)
 	if err != nil || cmp.Diff(got, done) != "" {
 		t.Errorf("Recovery: %v\n%s", err, cmp.Diff(got, done))
@@ -360,9 +346,7 @@ func TestTheRecoveryOfADeletedEndpointEnds(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	running := makeRecovery(e)
-	if err := table.CreateRecovery(t.Context(), running, running.CreatedAt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.CreateRecovery(t.Context(), running, running.CreatedAt))
 	if _, err := table.DeleteEndpoint(t.Context(), org, e.ID, always); err != nil {
 		t.Fatal(err)
 	}

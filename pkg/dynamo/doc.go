@@ -5,8 +5,8 @@
 // is a fault of kind Unavailable. The domain packages say what the items mean.
 //
 // A change of a stored item is conditional on what it was based on. Writes are
-// made by [Table.put], [Table.update] and [Table.remove], and sent alone by
-// [Table.putItem], [Table.updateItem] and [Table.removeItem] or together by
+// made by [Table.put], [Table.set], [Table.update] and [Table.remove], and sent
+// alone by [Table.putItem], [Table.updateItem] and [Table.removeItem] or together by
 // [Table.transact]. A write that met its own earlier try, whose answer was lost,
 // counts as made: items that need it carry a random token.
 //

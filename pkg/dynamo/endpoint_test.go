@@ -19,9 +19,7 @@ func newApplication(t testing.TB, table *dynamo.Table, org value.ID) value.ID {
 	t.Helper()
 	name := "app"
 	app := account.NewApplication(org, value.NewID(), account.CreateApplicationDto{Name: &name}, hookNow)
-	if err := table.CreateApplication(t.Context(), org, app, account.ReadScopes()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.CreateApplication(t.Context(), org, app, account.ReadScopes()))
 	return app.ID
 }
 
@@ -36,9 +34,7 @@ func makeEndpoint(org, app value.ID) *webhook.Endpoint {
 func newEndpoint(t testing.TB, table *dynamo.Table, org, app value.ID) *webhook.Endpoint {
 	t.Helper()
 	e := makeEndpoint(org, app)
-	if err := table.CreateEndpoint(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.CreateEndpoint(t.Context(), e))
 	return e
 }
 
@@ -74,9 +70,7 @@ func TestLimitsOfEndpointsHoldUnderConcurrency(t *testing.T) {
 func TestDeletedEndpointIsGoneAndLeavesAMark(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
-	if err := table.FinishEndpointDeletion(t.Context(), org, e.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.FinishEndpointDeletion(t.Context(), org, e.ID))
 	if got, err := table.Endpoint(t.Context(), org, e.ID); got == nil || err != nil {
 		t.Errorf("the end of a deletion took a living endpoint: %v", err)
 	}
@@ -102,9 +96,7 @@ func TestDeletedEndpointIsGoneAndLeavesAMark(t *testing.T) {
 	if got := allDue(t, table); cmp.Diff(got, want) != "" {
 		t.Errorf("due: %s", cmp.Diff(got, want))
 	}
-	if err := table.FinishEndpointDeletion(t.Context(), org, e.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.FinishEndpointDeletion(t.Context(), org, e.ID))
 	if got := allDue(t, table); len(got) > 0 {
 		t.Errorf("due after forgetting: %+v", got)
 	}
@@ -123,9 +115,7 @@ func allDue(t *testing.T, table *dynamo.Table) []webhook.Due {
 	var found []webhook.Due
 	for shard := range dynamo.DueShards {
 		due, err := table.Due(t.Context(), shard, "", 1<<50, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, d := range due {
 			d.At, d.Mark = 0, ""
 			found = append(found, d)

@@ -22,12 +22,8 @@ func faultyTable(t *testing.T, rates faults.Rates) (*dynamo.Table, *faults.Proxy
 	t.Helper()
 	client, name := dynamotest.Client(t)
 	proxy, err := faults.New(*client.Options().BaseEndpoint, faults.Config{Rates: rates})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Start("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, proxy.Start("127.0.0.1:0"))
 	t.Cleanup(func() { proxy.Close() })
 	endpoint := proxy.Endpoint("table")
 	return dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
@@ -116,9 +112,7 @@ func TestManifestIsWhatItsWritersWereToldWhateverFails(t *testing.T) {
 	wg.Wait()
 	proxy.Off()
 	m, err := table.Manifest(t.Context(), org, list, liveManifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	made := strings.Fields(string(m.Body))
 	if m.Version != uint64(len(made)) {
 		t.Errorf("version %d after the writes %v", m.Version, made)

@@ -44,17 +44,13 @@ func TestARequestIsStoredInThePlaceOfTheOneThatWasRead(t *testing.T) {
 	answered.Answer = bytes.Repeat([]byte{1, 2, 3}, 390<<10/3) // the largest that an item of 400 KB takes is not less
 	put("with the largest answer", answered, 1, nil, true)
 	put("in the place of an answer", record(6), 0, answered, false)
-	if err := table.RemoveRequest(t.Context(), key, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.RemoveRequest(t.Context(), key, 1))
 	put("after its lock was freed too late", record(6), 0, answered, false)
 
 	now = now.Add(time.Hour - time.Second)
 	put("before it expires", record(6), 0, answered, false)
 	now = now.Add(time.Second)
 	put("when it has expired", record(6), 0, nil, true)
-	if err := table.RemoveRequest(t.Context(), key, 6); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.RemoveRequest(t.Context(), key, 6))
 	put("after it was removed", record(7), 0, nil, true)
 }

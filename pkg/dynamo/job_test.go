@@ -224,16 +224,12 @@ func TestDueJobsComeLongestDueFirst(t *testing.T) {
 	j := newJobs(t)
 	const lists = 60
 	for i := range lists {
-		if err := j.RequestJob(t.Context(), j.org, fmt.Sprintf("list%d", i), jobStart.Add(time.Duration(lists-i)*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.RequestJob(t.Context(), j.org, fmt.Sprintf("list%d", i), jobStart.Add(time.Duration(lists-i)*time.Second)))
 	}
 	seen := 0
 	for shard := range dynamo.JobShards {
 		all, err := j.DueJobs(t.Context(), shard, jobStart.Add(time.Hour), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		seen += len(all)
 		number := func(d index.Job) (n int) {
 			if _, err := fmt.Sscanf(d.List, "list%d", &n); err != nil {

@@ -29,9 +29,7 @@ func TestOrganizationsAreThoseRegisteredInOrder(t *testing.T) {
 		org := value.NewRandomID()
 		want = append(want, org)
 		for range 2 {
-			if err := table.RegisterOrganization(t.Context(), org); err != nil {
-				t.Fatal(err)
-			}
+			must(t, table.RegisterOrganization(t.Context(), org))
 		}
 	}
 	slices.SortFunc(want, func(a, b value.ID) int { return bytes.Compare(a[:], b[:]) })
@@ -71,17 +69,13 @@ func TestNothingScansTheTable(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if files < 100 {
 		t.Errorf("looked at %d files, want all of the service", files)
 	}
 	template, err := os.ReadFile(filepath.Join("..", "..", "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, verb := range []string{"Insert", "Update"} { // they name a whole key, too
 		template = bytes.ReplaceAll(template, []byte("dynamodb:PartiQL"+verb), nil)
 	}

@@ -391,12 +391,8 @@ func TestCountersEqualTheOutcomesWhateverFails(t *testing.T) {
 	proxy, err := faults.New(*client.Options().BaseEndpoint, faults.Config{
 		Seed: rand.Uint64(), Rates: faults.Every(0.06, append(broken, faults.Conflict)...),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Start("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, proxy.Start("127.0.0.1:0"))
 	t.Cleanup(func() { proxy.Close() })
 	r := newRecorded(t, dynamo.New(client, name, time.Now), 30)
 	var wg sync.WaitGroup

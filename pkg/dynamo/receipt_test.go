@@ -25,9 +25,7 @@ func TestAWalkThroughReceiptsMeetsEachOnceTheLatestFirst(t *testing.T) {
 			want = append(want, s.Receipt.ID)
 		}
 		for _, one := range []*receipt.Stored{s, receipt.New(other, value.ID{}, nil, 1, value.TimeOf(now))} {
-			if err := table.CreateReceipt(t.Context(), one); err != nil {
-				t.Fatal(err)
-			}
+			must(t, table.CreateReceipt(t.Context(), one))
 		}
 	}
 	slices.SortFunc(want, func(a, b value.ID) int { return b.Compare(a) })

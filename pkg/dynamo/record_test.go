@@ -47,9 +47,7 @@ func TestPagesOfRecordsHoldEveryRecordAndTombstoneOnce(t *testing.T) {
 	start := now
 	want := map[value.ID]*commerce.Stored{}
 	put := func(s *commerce.Stored) {
-		if err := table.PutRecord(t.Context(), nil, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, table.PutRecord(t.Context(), nil, s))
 	}
 	for i := range 120 {
 		s := &commerce.Stored{
@@ -100,9 +98,7 @@ func TestPagesOfLargeRecordsHoldThemAll(t *testing.T) {
 	var ids []string
 	for range 40 {
 		s := &commerce.Stored{Kind: commerce.KindOrder, ID: value.NewRandomID(), OrganizationID: org, Revision: now, Doc: doc}
-		if err := table.PutRecord(t.Context(), nil, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, table.PutRecord(t.Context(), nil, s))
 		ids = append(ids, s.ID.String())
 	}
 	got, pages := readPages(t, func(shard int, after string) ([]*commerce.Stored, string, error) {
@@ -132,9 +128,7 @@ func TestRecordsSinceReadsAgainOnlyWhatIsBehind(t *testing.T) {
 	}
 	put := func(previous, next *commerce.Stored) {
 		t.Helper()
-		if err := table.PutRecord(t.Context(), previous, next); err != nil {
-			t.Fatal(err)
-		}
+		must(t, table.PutRecord(t.Context(), previous, next))
 	}
 	same, newer, changed, created, removed, gone := value.NewID(), value.NewID(), value.NewID(), value.NewID(), value.NewID(), value.NewID()
 	put(nil, record(same, now))

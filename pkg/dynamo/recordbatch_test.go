@@ -107,9 +107,7 @@ func TestRecordIsCreatedOnceAndOnlyWhereThereIsNone(t *testing.T) {
 			before.Revision--
 			want[i], wrong[i] = &before, fault.ErrChanged
 		}
-		if err := table.PutRecord(t.Context(), nil, &before); err != nil {
-			t.Fatal(err)
-		}
+		must(t, table.PutRecord(t.Context(), nil, &before))
 	}
 	for i, err := range table.CreateRecords(t.Context(), records) {
 		if !errors.Is(err, wrong[i]) {

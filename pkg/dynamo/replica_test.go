@@ -43,9 +43,7 @@ func keyText(it map[string]types.AttributeValue) [2]string {
 func (r *replica) catchUp(t *testing.T) {
 	t.Helper()
 	out, err := r.direct.Scan(t.Context(), &dynamodb.ScanInput{TableName: &r.table, ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.items, r.strong = map[[2]string]map[string]types.AttributeValue{}, 0
 	for _, it := range out.Items {
 		r.items[keyText(it)] = it

@@ -26,9 +26,7 @@ func TestTheChartIsPublished(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", f.Item, cell(f.PK), cell(f.SK), cell(f.GSI1PK), cell(f.GSI1SK), ttl, f.Reads)
 	}
 	if *update {
-		if err := os.WriteFile("TABLE.md", []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("TABLE.md", []byte(b.String()), 0o644))
 	}
 	if text, err := os.ReadFile("TABLE.md"); err != nil || string(text) != b.String() {
 		t.Errorf("TABLE.md is not current (%v): go test ./pkg/dynamo -run Published -update", err)

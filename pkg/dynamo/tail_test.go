@@ -25,9 +25,7 @@ func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (en
 		entries = append(entries, e)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return entries
 }
 
@@ -48,9 +46,7 @@ func removeEntries(t *testing.T, client *dynamodb.Client, table string, org valu
 			"PK": &types.AttributeValueMemberS{Value: "IDX#" + org.String() + "#" + list},
 			"SK": &types.AttributeValueMemberS{Value: fmt.Sprintf("T#%016x", sequence)},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 

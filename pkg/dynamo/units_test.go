@@ -31,9 +31,7 @@ func orderEvent(t testing.TB, org value.ID, items int) *commerce.WebhookPayload 
 	stored, err := commerce.Apply(nil, commerce.Change{
 		Kind: commerce.KindOrder, Op: commerce.OpPut, OrganizationID: org, Record: []byte(record),
 	}, value.TimeOf(time.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	events, err := commerce.Events(nil, stored)
 	if err != nil || len(events) == 0 {
 		t.Fatalf("%d events, %v", len(events), err)
@@ -44,9 +42,7 @@ func orderEvent(t testing.TB, org value.ID, items int) *commerce.WebhookPayload 
 func encoded(t testing.TB, ev *commerce.WebhookPayload) []byte {
 	t.Helper()
 	body, err := json.Marshal(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return body
 }
 
@@ -131,9 +127,7 @@ func TestATraceReadsAtMostTwoUnitsForAnEvent(t *testing.T) {
 	if err == nil {
 		err = table.PutRecord(t.Context(), nil, record)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	app := newApplication(t, table, org)
 	var deliveries, ids []value.ID
 	var rows []*webhook.Delivery
@@ -150,9 +144,7 @@ func TestATraceReadsAtMostTwoUnitsForAnEvent(t *testing.T) {
 			rows, deliveries = append(rows, d), append(deliveries, d.ID)
 		}
 	}
-	if err := putPayloads(t, table, payloads...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, putPayloads(t, table, payloads...))
 	if _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}

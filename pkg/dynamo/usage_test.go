@@ -38,9 +38,7 @@ func TestUsageIsCountedByDays(t *testing.T) {
 		t.Helper()
 		for range n {
 			d, err := limiter.Admit(t.Context(), s.App.String(), 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if d.Allowed {
 				limiter.ClientError(s.App.String())
 			}
@@ -78,9 +76,7 @@ func TestUsageIsCountedByDays(t *testing.T) {
 	check("of another organization", other.Org, s.App, map[string]account.Usage{yesterday: {Requests: 3, ClientErrors: 2}, today: {Requests: 3, ClientErrors: 1, RateLimited: 2}})
 
 	late := window.Window{Version: 1, Head: window.At(midnight.Add(-time.Hour)), Usage: window.Usage{Requests: 99}}
-	if err := table.FinishDay(t.Context(), s.App.String(), late); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.FinishDay(t.Context(), s.App.String(), late))
 	check("after an instance was late to finish the day", s.Org, s.App, want)
 	now = midnight.Add(92 * day)
 	check("after 90 days", s.Org, s.App, map[string]account.Usage{today: {Events: 4, Delivered: 2}}) // in the live shards, which no day has finished
