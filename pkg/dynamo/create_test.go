@@ -86,18 +86,24 @@ func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 	}
 }
 
-// An expired row is still in the table for up to two days, and a replay that
-// comes so late must not take it for a new one.
-func TestAnExpiredRowIsNotCreatedAgain(t *testing.T) {
+// A row is shown for thirty days and still in the table for up to two more, and a
+// replay that comes so late must not take it for a new one.
+func TestAnExpiredRowIsNeitherShownNorCreatedAgain(t *testing.T) {
 	now := value.TimeOf(time.Now())
 	table, org := tableAt(t, &now), value.NewID()
 	r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", now))
-	now = now.Add(31 * 24 * time.Hour)
-	later := *r
-	later.CreatedAt = now
-	got, err := table.CreateDeliveries(t.Context(), []*webhook.Delivery{&later})
-	if want := []*webhook.Delivery{r}; err != nil || cmp.Diff(got, want) != "" {
-		t.Errorf("CreateRows: %v\n%s", err, cmp.Diff(got, want))
+	want := []*webhook.Delivery{r}
+	for _, days := range []int{30, 1} {
+		now = now.Add(time.Duration(days) * 24 * time.Hour)
+		shown, err := table.Delivery(t.Context(), org, r.ID)
+		if err != nil || (shown != nil) != (days == 30) {
+			t.Errorf("%d days later: %+v, %v", days, shown, err)
+		}
+		later := *r
+		later.CreatedAt = now
+		if got, err := table.CreateDeliveries(t.Context(), []*webhook.Delivery{&later}); err != nil || cmp.Diff(got, want) != "" {
+			t.Errorf("CreateRows: %v\n%s", err, cmp.Diff(got, want))
+		}
 	}
 }
 

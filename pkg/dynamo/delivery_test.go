@@ -67,23 +67,6 @@ func TestFasterWriterOfARowWins(t *testing.T) {
 	}
 }
 
-func TestRowIsShownForThirtyDays(t *testing.T) {
-	now := value.TimeOf(time.Now())
-	table, org := tableAt(t, &now), value.NewID()
-	r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", now))
-	start := now
-	for _, row := range []struct {
-		after time.Duration
-		shown bool
-	}{{30 * 24 * time.Hour, true}, {31 * 24 * time.Hour, false}} {
-		now = start.Add(row.after)
-		got, err := table.Delivery(t.Context(), org, r.ID)
-		if err != nil || (got != nil) != row.shown {
-			t.Errorf("after %s: %+v, %v; want shown %t", row.after, got, err, row.shown)
-		}
-	}
-}
-
 func TestDeliveriesAreReadTogether(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
