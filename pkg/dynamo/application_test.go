@@ -48,7 +48,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func (a *accounts) application(t *testing.T, name string) account.Application {
+func (a *accounts) application(t testing.TB, name string) account.Application {
 	t.Helper()
 	app := account.NewApplication(a.org, value.NewID(), account.CreateApplicationDto{Name: &name, Description: ptr("d")}, value.TimeOf(a.now))
 	if err := a.CreateApplication(t.Context(), a.org, app, account.ReadScopes()); err != nil {

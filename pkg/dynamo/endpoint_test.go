@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
@@ -17,10 +16,8 @@ const hookNow value.Time = 1795242941242 // 2026-11-21T06:35:41.242Z
 
 func newApplication(t testing.TB, table *dynamo.Table, org value.ID) value.ID {
 	t.Helper()
-	name := "app"
-	app := account.NewApplication(org, value.NewID(), account.CreateApplicationDto{Name: &name}, hookNow)
-	must(t, table.CreateApplication(t.Context(), org, app, account.ReadScopes()))
-	return app.ID
+	a := &accounts{Table: table, org: org, now: hookNow.Std()}
+	return a.application(t, "app").ID
 }
 
 func makeEndpoint(org, app value.ID) *webhook.Endpoint {
@@ -98,7 +95,7 @@ func TestDeletedEndpointIsGoneAndLeavesAMark(t *testing.T) {
 	}
 	must(t, table.FinishEndpointDeletion(t.Context(), org, e.ID))
 	if got := allDue(t, table); len(got) > 0 {
-		t.Errorf("due after forgetting: %+v", got)
+		t.Errorf("due after its end: %+v", got)
 	}
 }
 
