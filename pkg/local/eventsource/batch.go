@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
 // errNotFinished means that the end came before a batch was processed; its rest comes again with the next run.
@@ -22,7 +24,7 @@ func (w *streamWorker) process(ctx context.Context, batch []record) error {
 		done, cause := w.attempt(ctx, head)
 		if done > 0 {
 			failures = 0
-			if err := w.stream.progress.set(w.number, head[done-1].id, 0); err != nil {
+			if err := w.source.progress.set(w.number, head[done-1].id, 0); err != nil {
 				return err
 			}
 		}
@@ -32,7 +34,7 @@ func (w *streamWorker) process(ctx context.Context, batch []record) error {
 		}
 		failures++
 		todo = append(w.afterFailure(ctx, head[done:], cause), todo...)
-		if w.stream.feed.cfg.Wait(ctx, backoff(failures, w.stream.cfg.RetryMin, w.stream.cfg.RetryMax)) != nil {
+		if pause.For(ctx, backoff(failures)) != nil {
 			return errNotFinished
 		}
 	}
@@ -46,7 +48,7 @@ func (e functionError) Unwrap() error { return e.error }
 
 // attempt invokes the function once. It returns how many records from the first succeeded, and why the next did not.
 func (w *streamWorker) attempt(ctx context.Context, records []record) (done int, cause error) {
-	failed, err := w.stream.function.handle(ctx, w.stream.feed.cfg.Host, records, w.stream.cfg.ReportBatchItemFailures)
+	failed, err := w.source.function.handle(ctx, w.source.feed.cfg.Host, records, w.source.cfg.ReportBatchItemFailures)
 	if err != nil {
 		return 0, functionError{err}
 	}
@@ -54,13 +56,13 @@ func (w *streamWorker) attempt(ctx context.Context, records []record) (done int,
 		return len(records), nil
 	}
 	lowest := slices.IndexFunc(records, func(r record) bool { return slices.Contains(failed, r.id) })
-	return lowest, fmt.Errorf("the function %s reports %d of %d records as failed, the first is %s", w.stream.function.Name, len(failed), len(records), records[lowest].id)
+	return lowest, fmt.Errorf("the function %s reports %d of %d records as failed, the first is %s", w.source.function.Name, len(failed), len(records), records[lowest].id)
 }
 
 // afterFailure returns the batches to try next: the records, or their halves.
 func (w *streamWorker) afterFailure(ctx context.Context, rest []record, cause error) [][]record {
-	log := w.stream.feed.cfg.Logger.With("function", w.stream.function.Name, "records", len(rest), "first", rest[0].id, "error", cause)
-	if whole := (functionError{}); w.stream.cfg.BisectBatch && errors.As(cause, &whole) && len(rest) > 1 {
+	log := w.source.feed.cfg.Logger.With("function", w.source.function.Name, "records", len(rest), "first", rest[0].id, "error", cause)
+	if whole := (functionError{}); w.source.cfg.BisectBatch && errors.As(cause, &whole) && len(rest) > 1 {
 		log.WarnContext(ctx, "batch failed, retrying its halves")
 		middle := len(rest) / 2
 		return [][]record{rest[:middle], rest[middle:]}

@@ -12,53 +12,39 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// A recordFormat converts the stream's records into those of Lambda's events.
-type recordFormat struct {
-	streamARN    string
-	region       string
-	ttlAttribute string
-	partitionKey string
-}
-
 // A change is one record of a stream. It is converted for the first source that wants it, and then for all.
 type change struct {
 	id     string // the sequence number
-	weight int    // about its bytes
+	key    string // the partition key
 	from   *types.StreamRecord
 	record func() record
 }
 
-func (f recordFormat) change(from types.Record) (*change, error) {
-	if from.Dynamodb == nil || aws.ToString(from.Dynamodb.SequenceNumber) == "" {
-		return nil, fmt.Errorf("stream record %q has no sequence number", aws.ToString(from.EventID))
-	}
+func (f *Feed) change(from types.Record) *change {
 	c := &change{id: aws.ToString(from.Dynamodb.SequenceNumber), from: from.Dynamodb}
-	c.weight = recordOverhead + weigh(from.Dynamodb.Keys) + weigh(from.Dynamodb.NewImage) + weigh(from.Dynamodb.OldImage)
-	c.record = sync.OnceValue(func() record { return record{id: c.id, size: c.weight, change: f.event(from)} })
-	return c, nil
+	if key, ok := from.Dynamodb.Keys[f.cfg.PartitionKey].(*types.AttributeValueMemberS); ok {
+		c.key = key.Value
+	}
+	// As JSON a change takes at most about twice the bytes that DynamoDB counts.
+	size := recordOverhead + 2*int(aws.ToInt64(from.Dynamodb.SizeBytes))
+	c.record = sync.OnceValue(func() record { return record{id: c.id, size: size, change: f.event(from)} })
+	return c
 }
 
-// worker returns which of n workers gets a change, by its partition key.
-func (f recordFormat) worker(c *change, n int) int {
-	if n == 1 {
-		return 0
-	}
-	var key string
-	if value, ok := c.from.Keys[f.partitionKey].(*types.AttributeValueMemberS); ok {
-		key = value.Value
-	}
-	hash := sha256.Sum256([]byte(key))
+// part returns which of n workers gets a change, by the hash of its partition key.
+func (c *change) part(n int) int {
+	hash := sha256.Sum256([]byte(c.key))
 	return int(binary.BigEndian.Uint32(hash[:]) % uint32(n))
 }
 
-func (f recordFormat) event(from types.Record) *events.DynamoDBEventRecord {
+func (f *Feed) event(from types.Record) *events.DynamoDBEventRecord {
 	return &events.DynamoDBEventRecord{
-		AWSRegion:      f.region,
+		AWSRegion:      f.cfg.Region,
 		EventID:        aws.ToString(from.EventID),
 		EventName:      string(from.EventName),
 		EventSource:    aws.ToString(from.EventSource),
 		EventVersion:   aws.ToString(from.EventVersion),
-		EventSourceArn: f.streamARN,
+		EventSourceArn: f.cfg.StreamARN,
 		UserIdentity:   f.userIdentity(from),
 		Change: events.DynamoDBStreamRecord{
 			ApproximateCreationDateTime: events.SecondsEpochTime{Time: aws.ToTime(from.Dynamodb.ApproximateCreationDateTime)},
@@ -74,9 +60,9 @@ func (f recordFormat) event(from types.Record) *events.DynamoDBEventRecord {
 
 // userIdentity names DynamoDB for the deletion of an item whose time to live was over. The local table deletes expired
 // items by an ordinary request, whose record lacks the userIdentity that DynamoDB's own deletions have.
-func (f recordFormat) userIdentity(from types.Record) *events.DynamoDBUserIdentity {
-	ttl, ok := from.Dynamodb.OldImage[f.ttlAttribute].(*types.AttributeValueMemberN)
-	if f.ttlAttribute == "" || !ok || from.EventName != types.OperationTypeRemove {
+func (f *Feed) userIdentity(from types.Record) *events.DynamoDBUserIdentity {
+	ttl, ok := from.Dynamodb.OldImage[f.cfg.TTLAttribute].(*types.AttributeValueMemberN)
+	if f.cfg.TTLAttribute == "" || !ok || from.EventName != types.OperationTypeRemove {
 		return nil
 	}
 	at, err := strconv.ParseInt(ttl.Value, 10, 64)
@@ -126,35 +112,4 @@ func convertValue(from types.AttributeValue) events.DynamoDBAttributeValue {
 		return events.NewListAttribute(list)
 	}
 	panic(fmt.Sprintf("eventsource: DynamoDB has no attribute type %T", from))
-}
-
-// weigh estimates the bytes of attributes as JSON.
-func weigh(attributes map[string]types.AttributeValue) int {
-	sum := 0
-	for name, value := range attributes {
-		sum += len(name) + len(`"":{"S":""},`) + weighValue(value)
-	}
-	return sum
-}
-
-func weighValue(of types.AttributeValue) (sum int) {
-	switch value := of.(type) {
-	case *types.AttributeValueMemberS:
-		sum = textSize(value.Value)
-	case *types.AttributeValueMemberN:
-		sum = len(value.Value)
-	case *types.AttributeValueMemberB:
-		sum = len(value.Value) * 4 / 3
-	case *types.AttributeValueMemberSS:
-		for _, text := range value.Value {
-			sum += len(`"",`) + textSize(text)
-		}
-	case *types.AttributeValueMemberM:
-		sum = weigh(value.Value)
-	case *types.AttributeValueMemberL:
-		for _, one := range value.Value {
-			sum += len(`{"S":""},`) + weighValue(one)
-		}
-	}
-	return sum
 }

@@ -1,11 +1,9 @@
 package eventsource
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,44 +18,37 @@ import (
 // filteredWriteInterval bounds how often the file is written for records that no filter let through.
 const filteredWriteInterval = time.Second
 
-// checkpoints are the sequence numbers up to which the workers of a stream source have processed it, in a file: a line of
-// JSON and a line with its checksum. The file is overwritten in place, by one system call that a kill does not divide; to
-// replace a file takes some hundred times as long. A file of another stream, or one that a power failure damaged, counts
-// as none: reading begins at the horizon again, which at-least-once delivery allows.
+// checkpoints are the sequence numbers up to which the workers of a stream source have processed it, in a file that is
+// replaced in one step. A file of another stream, or one that a power failure damaged, counts as none: reading begins at
+// the horizon again, which at-least-once delivery allows.
 type checkpoints struct {
 	path string
-	now  func() time.Time
 
 	mu   sync.Mutex
 	held struct {
 		StreamARN string   `json:"streamArn"`
 		Workers   []string `json:"workers"`
 	}
-	file      *os.File // nil until it is written
-	size      int      // of the file
-	unwritten bool     // the file lacks a change of held
+	unwritten bool // the file lacks a change of held
 	written   time.Time
 }
 
 // openCheckpoints reads those of n workers. If there was another number of them before, all begin at the lowest
 // checkpoint.
-func openCheckpoints(path, streamARN string, n int, now func() time.Time) (*checkpoints, error) {
+func openCheckpoints(path, streamARN string, n int) (*checkpoints, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of the checkpoints: %w", err)
 	}
-	c := &checkpoints{path: path, now: now}
+	c := &checkpoints{path: path}
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the checkpoints: %w", err)
 	}
-	c.size = len(data)
-	held, sum, _ := bytes.Cut(data, []byte("\n"))
-	sound := string(bytes.TrimSpace(sum)) == checksum(held) && json.Unmarshal(held, &c.held) == nil
-	if !sound || c.held.StreamARN != streamARN {
+	if json.Unmarshal(data, &c.held) != nil || c.held.StreamARN != streamARN {
 		c.held.StreamARN, c.held.Workers = streamARN, nil
 	}
 	if len(c.held.Workers) != n {
-		c.held.Workers = slices.Repeat([]string{Lowest(c.held.Workers...)}, n)
+		c.held.Workers = slices.Repeat([]string{lowest(c.held.Workers...)}, n)
 	}
 	return c, nil
 }
@@ -73,7 +64,7 @@ func (c *checkpoints) at(worker int) string {
 func (c *checkpoints) lowest() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Lowest(c.held.Workers...)
+	return lowest(c.held.Workers...)
 }
 
 // set stores the checkpoint of a worker. The file holds it when set returns, unless it has been written within the
@@ -85,53 +76,40 @@ func (c *checkpoints) set(worker int, sequence string, interval time.Duration) e
 		return nil
 	}
 	c.held.Workers[worker], c.unwritten = sequence, true
-	if interval > 0 && c.now().Sub(c.written) < interval {
+	if interval > 0 && time.Since(c.written) < interval {
 		return nil
 	}
 	return c.write()
 }
 
-// close writes the file if it lacks a change, and closes it.
-func (c *checkpoints) close() (err error) {
+// flush writes the file if it lacks a change.
+func (c *checkpoints) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.unwritten {
-		err = c.write()
+	if !c.unwritten {
+		return nil
 	}
-	if c.file != nil {
-		err = errors.Join(err, c.file.Close())
-		c.file = nil
-	}
-	return err
+	return c.write()
 }
 
-// write overwrites the file. The caller holds the lock.
+// write replaces the file. The caller holds the lock.
 func (c *checkpoints) write() error {
 	data, err := json.Marshal(c.held)
+	if err == nil {
+		err = os.WriteFile(c.path+".next", data, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(c.path+".next", c.path)
+	}
 	if err != nil {
-		return fmt.Errorf("encoding the checkpoints: %w", err)
-	}
-	if c.file == nil {
-		if c.file, err = os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-			return fmt.Errorf("writing the checkpoints: %w", err)
-		}
-	}
-	data = fmt.Appendf(data, "\n%s\n", checksum(data))
-	for len(data) < c.size {
-		data = append(data, ' ')
-	}
-	if _, err := c.file.WriteAt(data, 0); err != nil {
 		return fmt.Errorf("writing the checkpoints: %w", err)
 	}
-	c.size, c.unwritten, c.written = len(data), false, c.now()
+	c.unwritten, c.written = false, time.Now()
 	return nil
 }
 
-func checksum(data []byte) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE(data)) }
-
-// Lowest returns the lowest of several positions in one stream, "" when one of them has none yet: the stream may be
-// trimmed up to the lowest position of its sources.
-func Lowest(positions ...string) string {
+// lowest returns the lowest of several positions in one stream, "" when one of them has none yet.
+func lowest(positions ...string) string {
 	if len(positions) == 0 {
 		return ""
 	}

@@ -1,14 +1,15 @@
 package eventsource
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"sync"
+	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"golang.org/x/sync/errgroup"
 )
 
 // StreamClient is the part of *dynamodbstreams.Client that a feed calls.
@@ -19,74 +20,53 @@ type StreamClient interface {
 }
 
 const (
-	defaultMaxCached  = 8 << 20
-	defaultMaxBacklog = 64 << 20
-
-	// minPollPause is the pause after a poll that read a change that a source waits for; it doubles with every poll
-	// that does not, up to the configured one.
-	minPollPause = 100 * time.Millisecond
-	// minPollInterval is the least time between two polls of which the first has read everything: writers nudge more
-	// often than polls pay off.
-	minPollInterval = 3 * time.Millisecond
+	// pollInterval is the pause between polls of a quiet stream, as Lambda's.
+	pollInterval = 250 * time.Millisecond
+	// pageRecords is how many records a poll asks for. DynamoDB bounds the bytes of its pages itself, the local table
+	// server does not: a thousand large records would be hundreds of megabytes.
+	pageRecords = 200
+	// maxBacklog is about how many bytes of changes are read and not yet processed.
+	maxBacklog = 64 << 20
 )
 
 // FeedConfig names the stream that a feed reads.
 type FeedConfig struct {
 	Host
-	StreamARN string // required
-	// PartitionKey names the table's, a text, by whose hash the records are divided among a source's workers; required
-	// for sources with more than one worker.
+	StreamARN string
+	// PartitionKey names the table's, a text, by whose hash the records are divided among a source's workers.
 	PartitionKey string
 	// TTLAttribute names the table's TTL attribute. Deletions of items that had expired by it get the userIdentity of
 	// DynamoDB's own deletions, which the local table's sweep cannot give them.
 	TTLAttribute string
-	IdlePoll     time.Duration // longest pause between polls of a quiet stream, default 250 ms, as Lambda's
 }
 
-// A Feed reads the stream of a table once for all sources of it, from the single shard that the local table server has.
-// It keeps the newest changes, up to a number of bytes. The sources that have seen them all wait while one of them reads
-// the next; a source that is further behind reads by itself. None may alter a change.
+// A Feed reads the stream of a table, from the single shard that the local table server has, once for all sources of it.
+// A source that fails for long holds up the others when [maxBacklog] waits for it.
 type Feed struct {
-	client StreamClient
-	cfg    FeedConfig
-	format recordFormat
+	client  StreamClient
+	cfg     FeedConfig
+	sources []*streamSource
+	backlog *backlog
+	nudged  chan struct{} // takes one
 
-	maxCached  int // about how many bytes of the newest changes are kept
-	maxBacklog int // about how many are read and not yet processed by a source's workers
-
-	reading chan struct{} // holds one: the source that reads
-	nudged  chan struct{} // holds one
-
-	mu      sync.Mutex
-	filters []filter // of the sources that wait for every change
-	begun   bool
-	base    string // the position before the changes
-	changes []*change
-	weight  int           // of the changes
-	end     string        // the position behind the changes
-	more    chan struct{} // closed when changes were added
-
-	// These belong to the source that reads.
-	reader    reader
-	idlePolls int // polls since the last that read a change that a source waits for
-	polled    time.Time
-	due       time.Time
+	iterator *string // nil: to be fetched
+	scanned  string  // the last sequence number read, at first the lowest checkpoint
 }
 
-// NewFeed checks the configuration.
-func NewFeed(client StreamClient, cfg FeedConfig) (*Feed, error) {
-	if cfg.StreamARN == "" {
-		return nil, errors.New("a feed needs a StreamARN")
-	}
+// NewFeed makes a feed without sources.
+func NewFeed(client StreamClient, cfg FeedConfig) *Feed {
 	cfg.Host = cfg.Host.withDefaults()
-	cfg.IdlePoll = cmp.Or(cfg.IdlePoll, 250*time.Millisecond)
-	f := &Feed{
-		client: client, cfg: cfg, maxCached: defaultMaxCached, maxBacklog: defaultMaxBacklog,
-		format:  recordFormat{streamARN: cfg.StreamARN, region: cfg.Region, ttlAttribute: cfg.TTLAttribute, partitionKey: cfg.PartitionKey},
-		reading: make(chan struct{}, 1), nudged: make(chan struct{}, 1), more: make(chan struct{}),
+	return &Feed{client: client, cfg: cfg, backlog: newBacklog(maxBacklog), nudged: make(chan struct{}, 1)}
+}
+
+// Position returns the sequence number up to which no function will get a change again, even after a restart, or "" while
+// there is none.
+func (f *Feed) Position() string {
+	var positions []string
+	for _, s := range f.sources {
+		positions = append(positions, s.progress.lowest())
 	}
-	f.reader = f.newReader()
-	return f, nil
+	return lowest(positions...)
 }
 
 // Nudge makes the feed poll at once instead of after its pause. It never blocks.
@@ -97,122 +77,126 @@ func (f *Feed) Nudge() {
 	}
 }
 
-// await makes changes that pass the filter count as waited for.
-func (f *Feed) await(wanted filter) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.filters = append(f.filters, wanted)
-}
-
-// awaits reports whether a source waits for the change, rather than for a full batch.
-func (f *Feed) awaits(c *change) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.filters, func(wanted filter) bool { return wanted.passes(c.from.NewImage) })
-}
-
-// after returns the changes behind a position, and waits until there are some. ok is false when they have expired.
-func (f *Feed) after(ctx context.Context, at string) (changes []*change, ok bool, err error) {
-	for {
-		changes, more, ok := f.look(at)
-		if !ok || len(changes) > 0 {
-			return changes, ok, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, true, ctx.Err()
-		case <-more:
-		case f.reading <- struct{}{}:
-			err := f.read(ctx, at)
-			<-f.reading
-			if err != nil {
-				return nil, true, err
-			}
+// Run reads the stream until ctx ends and the invocations in progress, within the host's grace, with it. Errors of the
+// table server are logged and tried again without end; only a checkpoint that cannot be written ends Run by itself,
+// since the function would get everything again.
+func (f *Feed) Run(ctx context.Context) error {
+	f.scanned = f.Position()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range f.sources {
+		for _, w := range s.workers {
+			group.Go(func() error { return w.run(ctx) })
 		}
 	}
+	group.Go(func() error { return f.follow(ctx) })
+	err := group.Wait()
+	if errors.Is(err, errNotFinished) {
+		err = nil
+	}
+	for _, s := range f.sources {
+		err = errors.Join(err, s.progress.flush())
+	}
+	return err
 }
 
-// look returns the changes behind a position, and a channel that is closed when there are more. The feed begins at the
-// first position that is asked for.
-func (f *Feed) look(at string) (changes []*change, more <-chan struct{}, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.begun {
-		f.begun, f.base, f.end = true, at, at
+// follow feeds the sources until ctx ends. After a full page it polls again at once.
+func (f *Feed) follow(ctx context.Context) error {
+	for failures := 0; ctx.Err() == nil; {
+		wait := pollInterval
+		page, err := f.read(ctx)
+		if err != nil && ctx.Err() == nil {
+			failures++
+			wait = backoff(failures)
+			f.cfg.Logger.WarnContext(ctx, "stream not read, trying again", "error", err)
+		}
+		if err == nil {
+			failures = 0
+			f.give(page)
+			f.backlog.await(ctx)
+		}
+		if len(page) < pageRecords {
+			f.pause(ctx, wait)
+		}
 	}
-	if compareSequences(at, f.base) < 0 {
-		return nil, nil, false
-	}
-	from, found := slices.BinarySearchFunc(f.changes, at, func(c *change, at string) int { return compareSequences(c.id, at) })
-	if found {
-		from++
-	}
-	return f.changes[from:len(f.changes):len(f.changes)], f.more, true
+	return errNotFinished
 }
 
-// read polls once, when a poll is due, unless another source has read beyond the position meanwhile.
-func (f *Feed) read(ctx context.Context, at string) error {
-	f.mu.Lock()
-	end := f.end
-	f.mu.Unlock()
-	if compareSequences(end, at) > 0 {
-		return nil
+// pause returns after d, or earlier because of a nudge or the end.
+func (f *Feed) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-f.nudged:
+	case <-timer.C:
 	}
-	if err := f.awaitPoll(ctx); err != nil {
-		return err
+}
+
+// give gives every source the changes of a page that it wants.
+func (f *Feed) give(page []types.Record) {
+	if len(page) == 0 {
+		return
 	}
-	changes, full, err := f.reader.read(ctx, end)
+	changes := make([]*change, len(page))
+	for i := range page {
+		changes[i] = f.change(page[i])
+	}
+	f.scanned = changes[len(changes)-1].id
+	for _, s := range f.sources {
+		s.give(changes)
+	}
+}
+
+// read polls once for the records behind those that were read.
+func (f *Feed) read(ctx context.Context) ([]types.Record, error) {
+	if f.iterator == nil {
+		if err := f.begin(ctx); err != nil {
+			return nil, fmt.Errorf("reading the stream after %q: %w", f.scanned, err)
+		}
+	}
+	out, err := f.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: f.iterator, Limit: aws.Int32(pageRecords)})
+	if err != nil {
+		f.iterator = nil
+		return nil, fmt.Errorf("reading the stream after %q: %w", f.scanned, err)
+	}
+	f.iterator = out.NextShardIterator
+	return out.Records, nil
+}
+
+// begin fetches an iterator for the records behind those that were read. Where they were trimmed, reading continues at
+// the horizon.
+func (f *Feed) begin(ctx context.Context) error {
+	shard, err := f.shard(ctx)
 	if err != nil {
 		return err
 	}
-	f.polled = time.Now()
-	f.idlePolls++
-	if slices.ContainsFunc(changes, f.awaits) {
-		f.idlePolls = 1
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: &f.cfg.StreamARN, ShardId: shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 	}
-	f.due = f.polled.Add(backoff(f.idlePolls, minPollPause, f.cfg.IdlePoll))
-	if full {
-		f.due = f.polled
+	if f.scanned != "" {
+		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, &f.scanned
 	}
-	f.add(changes)
+	out, err := f.client.GetShardIterator(ctx, in)
+	if trimmed := (*types.TrimmedDataAccessException)(nil); errors.As(err, &trimmed) {
+		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeTrimHorizon, nil
+		out, err = f.client.GetShardIterator(ctx, in)
+	}
+	if err != nil {
+		return err
+	}
+	f.iterator = out.ShardIterator
 	return nil
 }
 
-// awaitPoll returns when a poll is due, by the clock or because of a nudge.
-func (f *Feed) awaitPoll(ctx context.Context) error {
-	nudged := f.nudged
-	timer := time.NewTimer(time.Until(f.due))
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-			return nil
-		case <-nudged:
-			nudged = nil // one is enough
-			timer.Reset(min(time.Until(f.polled.Add(minPollInterval)), time.Until(f.due)))
-		}
+// shard finds the single shard of the stream. A stream of DynamoDB has several, which end and split.
+func (f *Feed) shard(ctx context.Context) (*string, error) {
+	described, err := f.client.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &f.cfg.StreamARN})
+	if err != nil {
+		return nil, fmt.Errorf("describing the stream: %w", err)
 	}
-}
-
-// add keeps changes, and drops the oldest of too many bytes, but none of the new ones.
-func (f *Feed) add(changes []*change) {
-	if len(changes) == 0 {
-		return
+	shards := described.StreamDescription.Shards
+	if len(shards) != 1 {
+		return nil, fmt.Errorf("the stream has %d shards, only streams of one are read here", len(shards))
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range changes {
-		f.weight += c.weight
-	}
-	f.changes, f.end = append(f.changes, changes...), changes[len(changes)-1].id
-	drop := 0
-	for ; f.weight > f.maxCached && drop < len(f.changes)-len(changes); drop++ {
-		f.weight -= f.changes[drop].weight
-		f.base = f.changes[drop].id
-	}
-	f.changes = f.changes[drop:] // others may still read the dropped ones
-	close(f.more)
-	f.more = make(chan struct{})
+	return shards[0].ShardId, nil
 }

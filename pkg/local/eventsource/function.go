@@ -34,14 +34,13 @@ type Invoke func(ctx context.Context, payload []byte) ([]byte, error)
 
 // A Function is a function that an event source invokes.
 type Function struct {
-	Name    string        // for logs and errors
-	Timeout time.Duration // default 3 s, as Lambda's
+	Name    string // for logs and errors
+	Timeout time.Duration
 	Invoke  Invoke
 
-	// Changes and Messages are Invoke without the JSON text, for functions of this process that take the event's type:
-	// nil for others. Functions share what an event points to, and must only read it.
-	Changes  func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
-	Messages func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+	// Changes is Invoke without the JSON text, for functions of this process that take the event's type: nil for others.
+	// Functions share what an event points to, and must only read it.
+	Changes func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
 }
 
 // Host holds the settings that all event sources of a runner share. Its zero value is usable.
@@ -49,9 +48,6 @@ type Host struct {
 	Region string        // awsRegion of the events, default "local"
 	Grace  time.Duration // how long an invocation may continue once the source was told to end, default 10 s
 	Logger *slog.Logger  // default: nothing is logged
-	Now    func() time.Time
-	// Wait returns after d, or with the context's error. The default uses the real clock.
-	Wait func(ctx context.Context, d time.Duration) error
 }
 
 func (h Host) withDefaults() Host {
@@ -60,23 +56,7 @@ func (h Host) withDefaults() Host {
 	}
 	h.Region = cmp.Or(h.Region, "local")
 	h.Logger = cmp.Or(h.Logger, slog.New(slog.DiscardHandler))
-	if h.Now == nil {
-		h.Now = time.Now
-	}
-	if h.Wait == nil {
-		h.Wait = pause.For
-	}
 	return h
-}
-
-func (f Function) check() (Function, error) {
-	if f.Invoke == nil {
-		return f, fmt.Errorf("function %q has nothing to invoke", f.Name)
-	}
-	if f.Timeout <= 0 {
-		f.Timeout = 3 * time.Second
-	}
-	return f, nil
 }
 
 // call invokes the function with an event.
@@ -104,12 +84,8 @@ func (f Function) handle(ctx context.Context, host Host, batch []record, partial
 
 // report invokes the function, without JSON if it takes the event's type, and returns the ids that it reports as failed.
 func (f Function) report(ctx context.Context, batch []record, partial bool) ([]string, error) {
-	switch {
-	case batch[0].change != nil && f.Changes != nil:
+	if batch[0].change != nil && f.Changes != nil {
 		answer, err := f.Changes(ctx, changesOf(batch))
-		return identifiers(answer.BatchItemFailures), err
-	case batch[0].message != nil && f.Messages != nil:
-		answer, err := f.Messages(ctx, messagesOf(batch))
 		return identifiers(answer.BatchItemFailures), err
 	}
 	payload, err := payloadOf(batch)
@@ -190,10 +166,7 @@ func within[A any](ctx context.Context, f Function, host Host, invoke func(ctx c
 }
 
 // backoff is the exponential pause before the nth retry in a row, n from 1.
-func backoff(n int, first, most time.Duration) time.Duration {
-	pause := first
-	for ; n > 1 && pause < most; n-- {
-		pause *= 2
-	}
-	return min(pause, most)
+func backoff(n int) time.Duration {
+	const first, most = 100 * time.Millisecond, 5 * time.Second
+	return min(first<<min(n-1, 10), most)
 }

@@ -9,11 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/go-json-experiment/json"
 )
 
@@ -32,9 +30,6 @@ func standIn(endpoint, stream, dir string) error {
 	if err != nil {
 		return err
 	}
-	client := dynamodbstreams.New(dynamodbstreams.Options{
-		Region: region, BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
 	invoke := func(_ context.Context, payload []byte) ([]byte, error) {
 		var event events.DynamoDBEvent
 		if err := json.Unmarshal(payload, &event); err != nil {
@@ -47,15 +42,11 @@ func standIn(endpoint, stream, dir string) error {
 		_, err := out.WriteString(line.String() + "\n")
 		return nil, err
 	}
-	feed, err := NewFeed(client, FeedConfig{StreamARN: stream})
-	if err != nil {
+	feed := NewFeed(streamsAt(endpoint), FeedConfig{StreamARN: stream})
+	if err := feed.Add(Function{Name: "stand-in", Timeout: time.Minute, Invoke: invoke}, StreamConfig{Checkpoints: filepath.Join(dir, "checkpoints"), BatchSize: 3}); err != nil {
 		return err
 	}
-	source, err := feed.Stream(Function{Name: "stand-in", Invoke: invoke}, StreamConfig{Checkpoints: filepath.Join(dir, "checkpoints"), BatchSize: 3})
-	if err != nil {
-		return err
-	}
-	return source.Run(context.Background())
+	return feed.Run(context.Background())
 }
 
 func TestNothingIsLostWhenTheRunnerIsKilled(t *testing.T) {
@@ -72,7 +63,7 @@ func TestNothingIsLostWhenTheRunnerIsKilled(t *testing.T) {
 	}
 	for kill := range kills {
 		runner := exec.Command(os.Args[0])
-		runner.Env = append(os.Environ(), "EVENTSOURCE_ENDPOINT="+b.server.Endpoint(), "EVENTSOURCE_STREAM="+b.arn, "EVENTSOURCE_DIR="+dir)
+		runner.Env = append(os.Environ(), "EVENTSOURCE_ENDPOINT="+*b.db.Options().BaseEndpoint, "EVENTSOURCE_STREAM="+b.arn, "EVENTSOURCE_DIR="+dir)
 		var said bytes.Buffer
 		runner.Stdout = &said
 		if err := runner.Start(); err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
 // QueueClient is the part of *sqs.Client that a queue source calls.
@@ -23,20 +25,17 @@ type QueueClient interface {
 const (
 	maxRequestMessages = 10 // in one request to SQS
 	maxDeleteAttempts  = 3
+	longPoll           = 20 // seconds, of a receive
 )
 
 // QueueConfig is an event source mapping on a queue.
 type QueueConfig struct {
 	Host
-	QueueURL                string // required
+	QueueURL                string
 	QueueARN                string // eventSourceARN of the events
 	BatchSize               int    // 1 to 10, default 10
 	MaximumConcurrency      int    // invocations at a time, default 10
 	ReportBatchItemFailures bool
-
-	LongPoll time.Duration // of a receive, in whole seconds, default 20 s
-	RetryMin time.Duration // pause after a first failed request, default 100 ms
-	RetryMax time.Duration // to which the pause doubles, default 5 s
 }
 
 // A Queue invokes a function with the messages of a queue. It deletes those that succeeded; one that failed keeps its
@@ -47,26 +46,11 @@ type Queue struct {
 	cfg      QueueConfig
 }
 
-// NewQueue checks the configuration.
-func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, error) {
-	function, err := function.check()
-	if err != nil {
-		return nil, err
-	}
-	if cfg.QueueURL == "" {
-		return nil, fmt.Errorf("the queue source of %s needs a QueueURL", function.Name)
-	}
-	cfg.BatchSize = cmp.Or(cfg.BatchSize, maxRequestMessages)
-	if cfg.BatchSize < 0 || cfg.BatchSize > maxRequestMessages {
-		return nil, fmt.Errorf("the queue source of %s has BatchSize %d, 1 to %d are allowed", function.Name, cfg.BatchSize, maxRequestMessages)
-	}
-	if cfg.MaximumConcurrency <= 0 {
-		cfg.MaximumConcurrency = 10
-	}
+// NewQueue makes a source.
+func NewQueue(client QueueClient, function Function, cfg QueueConfig) *Queue {
 	cfg.Host = cfg.Host.withDefaults()
-	cfg.LongPoll, cfg.RetryMin = cmp.Or(cfg.LongPoll, 20*time.Second), cmp.Or(cfg.RetryMin, 100*time.Millisecond)
-	cfg.RetryMax = cmp.Or(cfg.RetryMax, 5*time.Second)
-	return &Queue{client: client, function: function, cfg: cfg}, nil
+	cfg.BatchSize, cfg.MaximumConcurrency = cmp.Or(cfg.BatchSize, maxRequestMessages), cmp.Or(cfg.MaximumConcurrency, 10)
+	return &Queue{client: client, function: function, cfg: cfg}
 }
 
 // Run polls the queue until ctx ends and the invocations in progress, within the host's grace, with it. It asks for
@@ -86,7 +70,7 @@ func (q *Queue) Run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			failures++
 			q.cfg.Logger.WarnContext(ctx, "queue not read, trying again", "function", q.function.Name, "queue", q.cfg.QueueURL, "error", err)
-			_ = q.cfg.Wait(ctx, backoff(failures, q.cfg.RetryMin, q.cfg.RetryMax))
+			_ = pause.For(ctx, backoff(failures))
 		} else {
 			failures = 0
 		}
@@ -105,7 +89,7 @@ func (q *Queue) receive(ctx context.Context) ([]types.Message, error) {
 	out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl:                    aws.String(q.cfg.QueueURL),
 		MaxNumberOfMessages:         int32(q.cfg.BatchSize),
-		WaitTimeSeconds:             int32(q.cfg.LongPoll / time.Second),
+		WaitTimeSeconds:             longPoll,
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		MessageAttributeNames:       []string{"All"},
 	})
@@ -160,7 +144,7 @@ func (q *Queue) remove(ctx context.Context, messages []record) error {
 			})
 			err = fmt.Errorf("%s: %s", aws.ToString(out.Failed[0].Code), aws.ToString(out.Failed[0].Message))
 		}
-		if try == maxDeleteAttempts || q.cfg.Wait(ctx, backoff(try, q.cfg.RetryMin, q.cfg.RetryMax)) != nil {
+		if try == maxDeleteAttempts || pause.For(ctx, backoff(try)) != nil {
 			return fmt.Errorf("deleting %d messages from %s: %w", len(entries), q.cfg.QueueURL, err)
 		}
 	}

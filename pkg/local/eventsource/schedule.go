@@ -13,7 +13,7 @@ import (
 // ScheduleConfig is a scheduled rule.
 type ScheduleConfig struct {
 	Host
-	Every time.Duration // required
+	Every time.Duration
 	// Ticks makes the clock of the rule and the function that stops it; the default is a time.Ticker, which drops ticks
 	// that are not received in time.
 	Ticks func(every time.Duration) (<-chan time.Time, func())
@@ -26,15 +26,8 @@ type Schedule struct {
 	cfg      ScheduleConfig
 }
 
-// NewSchedule checks the configuration.
-func NewSchedule(function Function, cfg ScheduleConfig) (*Schedule, error) {
-	function, err := function.check()
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Every <= 0 {
-		return nil, fmt.Errorf("the schedule of %s needs a rate, not %v", function.Name, cfg.Every)
-	}
+// NewSchedule makes a source.
+func NewSchedule(function Function, cfg ScheduleConfig) *Schedule {
 	cfg.Host = cfg.Host.withDefaults()
 	if cfg.Ticks == nil {
 		cfg.Ticks = func(every time.Duration) (<-chan time.Time, func()) {
@@ -42,7 +35,7 @@ func NewSchedule(function Function, cfg ScheduleConfig) (*Schedule, error) {
 			return ticker.C, ticker.Stop
 		}
 	}
-	return &Schedule{function: function, cfg: cfg}, nil
+	return &Schedule{function: function, cfg: cfg}
 }
 
 // Run fires until ctx ends and the invocation in progress, within the host's grace, with it. The first tick comes after

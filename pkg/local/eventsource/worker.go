@@ -11,7 +11,7 @@ import (
 // A streamWorker processes the records whose partition keys fall to it, in order and with a checkpoint of its own.
 type streamWorker struct {
 	number int
-	stream *Stream
+	source *streamSource
 	fed    chan struct{} // takes one
 
 	mu      sync.Mutex
@@ -20,8 +20,8 @@ type streamWorker struct {
 	scanned string    // the last sequence number that was read for it, at first its checkpoint
 }
 
-func newStreamWorker(s *Stream, number int) *streamWorker {
-	return &streamWorker{number: number, stream: s, scanned: s.progress.at(number), fed: make(chan struct{}, 1)}
+func newStreamWorker(s *streamSource, number int) *streamWorker {
+	return &streamWorker{number: number, source: s, scanned: s.progress.at(number), fed: make(chan struct{}, 1)}
 }
 
 // feed gives the worker its records of a page that ends with the sequence number scanned. When reading began, another
@@ -34,9 +34,9 @@ func (w *streamWorker) feed(records []record, scanned string) {
 		return
 	}
 	if len(w.waiting) == 0 {
-		w.since = w.stream.feed.cfg.Now()
+		w.since = time.Now()
 	}
-	w.stream.backlog.add(records, 1)
+	w.source.feed.backlog.add(records, 1)
 	w.waiting, w.scanned = append(w.waiting, records...), scanned
 	select {
 	case w.fed <- struct{}{}:
@@ -48,13 +48,14 @@ func (w *streamWorker) feed(records []record, scanned string) {
 func (w *streamWorker) run(ctx context.Context) error {
 	for {
 		batch, left, err := w.take()
-		if err != nil {
-			return err
-		}
-		if len(batch) == 0 {
+		switch {
+		case err != nil:
+		case len(batch) == 0:
 			err = w.await(ctx, left)
-		} else if err = w.process(ctx, batch); err == nil {
-			w.stream.backlog.add(batch, -1)
+		default:
+			if err = w.process(ctx, batch); err == nil {
+				w.source.feed.backlog.add(batch, -1)
+			}
 		}
 		if err != nil {
 			return err
@@ -68,18 +69,15 @@ func (w *streamWorker) take() (batch []record, left time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == 0 {
-		return nil, 0, w.stream.progress.set(w.number, w.scanned, filteredWriteInterval)
+		w.waiting = nil
+		return nil, 0, w.source.progress.set(w.number, w.scanned, filteredWriteInterval)
 	}
-	n := fitting(w.waiting, w.stream.cfg.BatchSize)
-	full := n < len(w.waiting) || n == w.stream.cfg.BatchSize
-	now := w.stream.feed.cfg.Now()
-	if left = w.since.Add(w.stream.cfg.MaximumBatchingWindow).Sub(now); left > 0 && !full {
+	n := fitting(w.waiting, w.source.cfg.BatchSize)
+	full := n < len(w.waiting) || n == w.source.cfg.BatchSize
+	if left = time.Until(w.since.Add(w.source.cfg.MaximumBatchingWindow)); left > 0 && !full {
 		return nil, left, nil
 	}
-	batch, w.waiting, w.since = w.waiting[:n:n], w.waiting[n:], now
-	if len(w.waiting) == 0 {
-		w.waiting = nil
-	}
+	batch, w.waiting, w.since = w.waiting[:n:n], w.waiting[n:], time.Now()
 	return batch, 0, nil
 }
 

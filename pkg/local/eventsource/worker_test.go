@@ -1,224 +1,143 @@
 package eventsource
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
-// versions is a function that keeps what it gets of each key, and how many
-// calls it has at a time.
-type versions struct {
-	before func(keys []string) error // is asked what becomes of a call
-
-	mu       sync.Mutex
-	of       map[string][]string
-	busy     int
-	most     int
-	disorder []string // batches that had a neighbour with the same key
-	keys     map[string]bool
-}
-
-func (v *versions) function() Function {
-	return Function{Name: "versions", Timeout: 10 * time.Second, Invoke: func(_ context.Context, payload []byte) ([]byte, error) {
-		var event events.DynamoDBEvent
-		if err := json.Unmarshal(payload, &event); err != nil {
-			return nil, err
+func TestSplitShardKeepsTheOrderOfEachKey(t *testing.T) {
+	inBubble(t, func(s *scene) {
+		const keys, each, workers = 20, 10, 8
+		for version := range each {
+			s.stream.put("v", fmt.Sprint(version), numbered(0, keys)...)
 		}
-		var keys []string
-		for _, one := range event.Records {
-			keys = append(keys, one.Change.Keys["PK"].String())
+		var mu sync.Mutex
+		busy, apart := map[string]bool{}, true
+		h := &handler{answer: func(_ int, keys []string) (string, error) {
+			keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+			mark := func(is bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, key := range keys {
+					apart = apart && busy[key] != is
+					busy[key] = is
+				}
+			}
+			mark(true)
+			<-time.After(time.Second) // until all workers have theirs
+			mark(false)
+			return "", nil
+		}}
+		feed, _ := s.run(StreamConfig{BatchSize: 5, ShardWorkers: workers}, h)
+		synctest.Wait()
+		if got := len(h.seen()); got != workers {
+			s.Errorf("%d calls side by side, want %d", got, workers)
 		}
-		v.enter(keys)
-		defer v.leave(keys)
-		if v.before != nil {
-			if err := v.before(keys); err != nil {
-				return nil, err
+		pass(time.Hour)
+		want := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+		got := versions(t, h)
+		for _, key := range numbered(0, keys) {
+			if diff := cmp.Diff(want, got[key]); diff != "" {
+				s.Errorf("key %s (-want +got):\n%s", key, diff)
 			}
 		}
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		for i, one := range event.Records {
-			v.of[keys[i]] = append(v.of[keys[i]], one.Change.NewImage["v"].Number())
+		if !apart || feed.Position() != fmt.Sprint(keys*each) {
+			s.Errorf("no two calls of a key at a time: %t; the end is at %s", apart, feed.Position())
 		}
-		return nil, nil
-	}}
-}
-
-func (v *versions) enter(keys []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.of == nil {
-		v.of, v.keys = map[string][]string{}, map[string]bool{}
-	}
-	v.busy++
-	v.most = max(v.most, v.busy)
-	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
-		if v.keys[key] {
-			v.disorder = append(v.disorder, key)
-		}
-		v.keys[key] = true
-	}
-}
-
-func (v *versions) leave(keys []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.busy--
-	for _, key := range keys {
-		delete(v.keys, key)
-	}
-}
-
-func (v *versions) seen() map[string][]string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	all := map[string][]string{}
-	for key, of := range v.of {
-		all[key] = slices.Clone(of)
-	}
-	return all
-}
-
-func (v *versions) len() (n int) {
-	for _, of := range v.seen() {
-		n += len(of)
-	}
-	return n
-}
-
-func (b *table) putVersion(t testing.TB, pk string, version int) {
-	t.Helper()
-	b.put(t, pk, map[string]types.AttributeValue{"v": &types.AttributeValueMemberN{Value: fmt.Sprint(version)}})
-}
-
-// splitInto starts a source that reads the table's shard as n.
-func splitInto(t *testing.T, b *table, f Function, n int, file string) (*Stream, func()) {
-	t.Helper()
-	return run(t, b.feed(t, FeedConfig{}), f, StreamConfig{
-		Checkpoints: file, BatchSize: 5, ShardWorkers: n, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 	})
 }
 
-func TestSplitShardKeepsTheOrderOfEachKey(t *testing.T) {
-	b := newTable(t)
-	const keys, each = 20, 10
-	together := make(chan struct{})
-	v := &versions{}
-	v.before = func([]string) error {
-		// The first calls meet, which they can only side by side.
-		v.mu.Lock()
-		if v.most >= 4 && together != nil {
-			close(together)
-			together = nil
+// versions are the values of v that a handler got of each key, in their order.
+func versions(t *testing.T, h *handler) map[string][]string {
+	t.Helper()
+	of := map[string][]string{}
+	for _, payload := range h.raw {
+		var event events.DynamoDBEvent
+		if err := json.Unmarshal(payload, &event); err != nil {
+			t.Fatal(err)
 		}
-		wait := together
-		v.mu.Unlock()
-		if wait != nil {
-			<-wait
-		}
-		return nil
-	}
-	for version := range each {
-		for key := range keys {
-			b.putVersion(t, fmt.Sprintf("%03d", key), version)
+		for _, one := range event.Records {
+			key := one.Change.Keys["PK"].String()
+			of[key] = append(of[key], one.Change.NewImage["v"].String())
 		}
 	}
-	source, _ := splitInto(t, b, v.function(), 8, filepath.Join(t.TempDir(), "c"))
-	waitUntil(t, "all records", func() bool { return v.len() == keys*each })
-	want := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
-	for key, got := range v.seen() {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("key %s (-want +got):\n%s", key, diff)
+	return of
+}
+
+// partsOf divides keys into those that share the shard worker of a key and the others.
+func partsOf(key string, keys []string, workers int) (with, others []string) {
+	part := (&change{key: key}).part(workers)
+	for _, other := range keys {
+		if (&change{key: other}).part(workers) == part {
+			with = append(with, other)
+		} else {
+			others = append(others, other)
 		}
 	}
-	if len(v.disorder) > 0 || v.most < 4 || v.most > 8 {
-		t.Errorf("%d calls side by side, of which keys %v had two at a time; want 4 to 8 and none", v.most, v.disorder)
-	}
-	waitUntil(t, "the end of the stream", func() bool { return source.Position() == fmt.Sprint(keys*each) })
+	return with, others
 }
 
 func TestAShardThatFailsHoldsUpItselfAndTheTrimmingOnly(t *testing.T) {
-	b := newTable(t)
-	file := filepath.Join(t.TempDir(), "c")
-	var mu sync.Mutex
-	broken := true
-	v := &versions{before: func(keys []string) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if broken && slices.Contains(keys, "bad") {
-			return errors.New("table unreachable")
+	inBubble(t, func(s *scene) {
+		failing := &handler{answer: func(_ int, keys []string) (string, error) {
+			if slices.Contains(keys, "bad") {
+				return broken()
+			}
+			return "", nil
+		}}
+		good := &handler{}
+		cfg := StreamConfig{BatchSize: 5, ShardWorkers: 8}
+		s.stream.put("t", "rec", "first")
+		feed, stop := s.run(cfg, failing, good)
+		synctest.Wait()
+		keys := numbered(0, 40)
+		s.stream.put("t", "rec", append([]string{"bad"}, keys...)...)
+		pass(time.Minute)
+		with, others := partsOf("bad", keys, cfg.ShardWorkers)
+		seen := failing.keys()
+		if got := slices.DeleteFunc(seen, func(key string) bool { return key == "bad" || slices.Contains(with, key) }); len(got) != 1+len(others) || len(with) == 0 {
+			s.Errorf("got %d records of other shards, want %d; %d share the bad one's", len(got), 1+len(others), len(with))
 		}
-		return nil
-	}}
-	b.putVersion(t, "first", 0)
-	source, stop := splitInto(t, b, v.function(), 8, file)
-	waitUntil(t, "the first record", func() bool { return source.Position() == "1" })
-	b.putVersion(t, "bad", 0)
-	keys := numbered(0, 40)
-	for _, key := range keys {
-		b.putVersion(t, key, 0)
-	}
-	format := recordFormat{partitionKey: "PK"}
-	part := func(key string) int { return format.worker(changeOf(key), 8) }
-	others := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return part(key) == part("bad") })
-	if len(others) == len(keys) {
-		t.Fatal("no key shares its shard with the bad one")
-	}
-	waitUntil(t, "the records of the other shards", func() bool { return v.len() == 1+len(others) })
-	if got := source.Position(); got != "1" {
-		t.Errorf("position %s while the second record fails, want 1", got)
-	}
-	stop()
-
-	// Each shard goes on where it was.
-	mu.Lock()
-	broken = false
-	mu.Unlock()
-	again := &versions{}
-	source, _ = splitInto(t, b, again.function(), 8, file)
-	waitUntil(t, "the end of the stream", func() bool { return source.Position() == "42" })
-	want := slices.Sorted(slices.Values(append(slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return part(key) != part("bad") }), "bad")))
-	if got := slices.Sorted(maps.Keys(again.seen())); !slices.Equal(got, want) {
-		t.Errorf("after a restart: got %v, want those of the shard that failed, %v", got, want)
-	}
+		if feed.Position() != "1" || len(good.keys()) != 42 {
+			s.Errorf("position %s while the second record fails, and %d records of the other source; want 1 and 42", feed.Position(), len(good.keys()))
+		}
+		stop()
+		again := &handler{} // each shard goes on where it was
+		s.run(cfg, again)
+		pass(time.Minute)
+		want := append([]string{"bad"}, with...)
+		if got := slices.Compact(slices.Sorted(slices.Values(again.keys()))); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			s.Errorf("after a restart: got %v, want those of the shard that failed, %v", got, want)
+		}
+	})
 }
 
 func TestWhatIsReadAheadIsBounded(t *testing.T) {
-	held := newBacklog(10)
-	records := []record{{size: 6}, {size: 6}}
-	held.add(records, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	waited := make(chan struct{})
-	go func() {
-		held.await(ctx)
-		close(waited)
-	}()
-	select {
-	case <-waited:
-		t.Fatal("12 bytes: reading went on, want it to wait")
-	case <-time.After(20 * time.Millisecond):
-	}
-	held.add(records[:1], -1)
-	<-waited
-	held.add(records, 1)
-	cancel()
-	held.await(ctx) // and the end of the run ends it
-}
-
-// changeOf is a change of the item with the key.
-func changeOf(key string) *change {
-	return &change{from: &streamtypes.StreamRecord{Keys: map[string]streamtypes.AttributeValue{"PK": &streamtypes.AttributeValueMemberS{Value: key}}}}
+	inBubble(t, func(s *scene) {
+		s.stream.put("t", "rec", numbered(0, 3*pageRecords)...)
+		h := &handler{answer: func(int, []string) (string, error) { <-time.After(5 * time.Second); return "", nil }}
+		feed := NewFeed(s.stream, FeedConfig{StreamARN: "arn"})
+		feed.backlog = newBacklog(pageRecords * recordOverhead)
+		if err := feed.Add(h.function(), StreamConfig{Checkpoints: filepath.Join(s.dir, "c"), BatchSize: pageRecords}); err != nil {
+			s.Fatal(err)
+		}
+		runFeed(s, feed)
+		synctest.Wait()
+		if got := s.stream.polled(); got != 2 {
+			s.Errorf("%d pages were read while the first is processed, want one more", got)
+		}
+		pass(time.Minute)
+		if got := len(h.keys()); got != 3*pageRecords {
+			s.Errorf("got %d records in the end, want all", got)
+		}
+	})
 }

@@ -214,7 +214,7 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 	})
 	if r.servers.table != nil {
 		upkeep := &upkeep{
-			server: r.servers.table, table: r.cfg.Table, ttl: r.model.Table.TTL, past: src.past, logger: r.cfg.Logger,
+			server: r.servers.table, table: r.cfg.Table, ttl: r.model.Table.TTL, past: src.feed.Position, logger: r.cfg.Logger,
 			trimEvery: time.Second, sweepEvery: time.Minute,
 		}
 		group.Go(func() error {

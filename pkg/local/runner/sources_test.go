@@ -1,10 +1,6 @@
 package runner
 
-import (
-	"context"
-	"errors"
-	"testing"
-)
+import "testing"
 
 func TestWhatKeepsTheMachineBusyRunsLessSideBySideThanInAWS(t *testing.T) {
 	for _, c := range []struct {
@@ -31,21 +27,5 @@ func TestStreamBatchesAreFewOnOneMachine(t *testing.T) {
 		if here, asProcesses := lanes(c.factor), processLanes(c.factor); here != c.here || asProcesses != c.asProcesses {
 			t.Errorf("factor %d: got %d and %d lanes, want %d and %d", c.factor, here, asProcesses, c.here, c.asProcesses)
 		}
-	}
-}
-
-func TestTheStreamIsReadAfterWhateverIngestHasDone(t *testing.T) {
-	nudges := 0
-	failing := then(func(context.Context, int) (string, error) {
-		if nudges > 0 {
-			t.Error("nudged before the call has ended")
-		}
-		return "answer", errors.New("broken")
-	}, func() { nudges++ })
-	if answer, err := failing(t.Context(), 1); answer != "answer" || err == nil || nudges != 1 {
-		t.Errorf("got %q, %v and %d nudges; want what the call came to, and one", answer, err, nudges)
-	}
-	if then[int, string](nil, func() {}) != nil {
-		t.Error("what is not there must not be called")
 	}
 }
