@@ -25,7 +25,7 @@ import (
 func restore(t *testing.T, client *dynamodb.Client, from, to string) {
 	t.Helper()
 	bare := dynamotest.Model(t).Table
-	bare.StreamView, bare.TTL = "", ""
+	bare.Create.StreamSpecification, bare.TTL = nil, ""
 	if arn, err := provision.Table(t.Context(), client, bare, to); err != nil || arn != "" {
 		t.Fatalf("the restored table has the stream %q, %v", arn, err)
 	}

@@ -38,9 +38,12 @@ type Function struct {
 	Timeout time.Duration
 	Invoke  Invoke
 
-	// Changes is Invoke without the JSON text, for functions of this process that take the event's type: nil for others.
-	// Functions share what an event points to, and must only read it.
-	Changes func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
+	// Changes and Messages are Invoke without the JSON text, for functions of this process that take the event's type:
+	// nil for others. Functions share what an event points to, and must only read it.
+	Changes  func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
+	Messages func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+
+	After func() // is called after each invocation, unless it is nil
 }
 
 // Host holds the settings that all event sources of a runner share. Its zero value is usable.
@@ -84,8 +87,12 @@ func (f Function) handle(ctx context.Context, host Host, batch []record, partial
 
 // report invokes the function, without JSON if it takes the event's type, and returns the ids that it reports as failed.
 func (f Function) report(ctx context.Context, batch []record, partial bool) ([]string, error) {
-	if batch[0].change != nil && f.Changes != nil {
+	switch {
+	case batch[0].change != nil && f.Changes != nil:
 		answer, err := f.Changes(ctx, changesOf(batch))
+		return identifiers(answer.BatchItemFailures), err
+	case batch[0].message != nil && f.Messages != nil:
+		answer, err := f.Messages(ctx, messagesOf(batch))
 		return identifiers(answer.BatchItemFailures), err
 	}
 	payload, err := payloadOf(batch)
@@ -134,6 +141,9 @@ func within[A any](ctx context.Context, f Function, host Host, invoke func(ctx c
 		}
 	})
 	defer stop()
+	if f.After != nil {
+		defer f.After()
+	}
 
 	type outcome struct {
 		answer A

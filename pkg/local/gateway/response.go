@@ -28,7 +28,7 @@ var contextVariable = regexp.MustCompile(`\$context\.[\w.]+`)
 func (x *exchange) refuse(refused *refusal) {
 	declared := x.api.Responses[refused.kind]
 	header := x.w.Header()
-	for name, expression := range declared.Headers {
+	for name, expression := range declared.Parameters.Headers {
 		if value := x.mapped(expression, refused); value != "" {
 			header.Set(name, value)
 		}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"time"
+	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -36,14 +35,8 @@ func Queues(ctx context.Context, client *sqs.Client, queues map[string]template.
 }
 
 func createQueue(ctx context.Context, client *sqs.Client, q template.Queue, deadLetters Queue) (Queue, error) {
-	seconds := func(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
-	attributes := map[string]string{
-		"VisibilityTimeout":             seconds(q.VisibilityTimeout),
-		"MessageRetentionPeriod":        seconds(q.Retention),
-		"DelaySeconds":                  seconds(q.Delay),
-		"ReceiveMessageWaitTimeSeconds": seconds(q.ReceiveWait),
-		"MaximumMessageSize":            strconv.Itoa(q.MaxMessageSize),
-	}
+	attributes := map[string]string{}
+	maps.Copy(attributes, q.Attributes)
 	if q.DeadLetterQueue != "" {
 		attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"%d"}`, deadLetters.ARN, q.MaxReceiveCount)
 	}

@@ -3,7 +3,6 @@ package provision_test
 import (
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -31,8 +30,8 @@ func TestExistingQueueIsUpdatedAndKeepsItsMessages(t *testing.T) {
 		BaseEndpoint: &front.URL, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	queues := map[string]template.Queue{
-		"DLQ":   {LogicalID: "DLQ", VisibilityTimeout: 30 * time.Second, Retention: time.Hour, MaxMessageSize: 1024},
-		"Queue": {LogicalID: "Queue", VisibilityTimeout: time.Minute, Retention: time.Hour, MaxMessageSize: 1024, DeadLetterQueue: "DLQ", MaxReceiveCount: 50},
+		"DLQ":   {LogicalID: "DLQ"},
+		"Queue": {LogicalID: "Queue", Attributes: map[string]string{"VisibilityTimeout": "60"}, DeadLetterQueue: "DLQ", MaxReceiveCount: 50},
 	}
 	first, err := provision.Queues(t.Context(), client, queues)
 	if err != nil {
@@ -41,9 +40,8 @@ func TestExistingQueueIsUpdatedAndKeepsItsMessages(t *testing.T) {
 	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(first["Queue"].URL), MessageBody: aws.String("kept")}); err != nil {
 		t.Fatal(err)
 	}
-	queues["Queue"] = template.Queue{
-		LogicalID: "Queue", VisibilityTimeout: 2 * time.Minute, Retention: 2 * time.Hour, MaxMessageSize: 2048, DeadLetterQueue: "DLQ", MaxReceiveCount: 40,
-	}
+	attributes := map[string]string{"VisibilityTimeout": "120", "MessageRetentionPeriod": "7200", "MaximumMessageSize": "2048"}
+	queues["Queue"] = template.Queue{LogicalID: "Queue", Attributes: attributes, DeadLetterQueue: "DLQ", MaxReceiveCount: 40}
 	for range 2 {
 		again, err := provision.Queues(t.Context(), client, queues)
 		if err != nil {

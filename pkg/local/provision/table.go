@@ -15,10 +15,12 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-// Table makes the table under the name, unless it is there, and returns the ARN of its stream, "" when the template
-// declares none.
+// Table makes the table under the name, unless it is there, and returns the ARN of its stream, "" when it has
+// none.
 func Table(ctx context.Context, client *dynamodb.Client, t template.Table, name string) (streamARN string, err error) {
-	_, err = client.CreateTable(ctx, tableInput(t, name))
+	create := t.Create
+	create.TableName = &name
+	_, err = client.CreateTable(ctx, &create)
 	exists := (*types.ResourceInUseException)(nil)
 	if err == nil && t.TTL != "" {
 		_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
@@ -33,31 +35,4 @@ func Table(ctx context.Context, client *dynamodb.Client, t template.Table, name 
 		return "", fmt.Errorf("describe the table %s: %w", name, err)
 	}
 	return aws.ToString(described.Table.LatestStreamArn), nil
-}
-
-func tableInput(t template.Table, name string) *dynamodb.CreateTableInput {
-	in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest, KeySchema: keySchema(t.Key)}
-	for _, a := range t.Attributes {
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{
-			AttributeName: aws.String(a.Name), AttributeType: types.ScalarAttributeType(a.Type),
-		})
-	}
-	for _, index := range t.Indexes {
-		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
-			IndexName: aws.String(index.Name), KeySchema: keySchema(index.Key),
-			Projection: &types.Projection{ProjectionType: types.ProjectionType(index.Projection)},
-		})
-	}
-	if t.StreamView != "" {
-		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(t.StreamView)}
-	}
-	return in
-}
-
-func keySchema(k template.Key) []types.KeySchemaElement {
-	schema := []types.KeySchemaElement{{AttributeName: aws.String(k.Partition), KeyType: types.KeyTypeHash}}
-	if k.Sort != "" {
-		schema = append(schema, types.KeySchemaElement{AttributeName: aws.String(k.Sort), KeyType: types.KeyTypeRange})
-	}
-	return schema
 }

@@ -27,7 +27,7 @@ func (r *run) newSources(functions *host) (*sources, error) {
 	client := dynamodbstreams.NewFromConfig(r.servers.aws, func(o *dynamodbstreams.Options) { o.BaseEndpoint = &r.servers.tableURL })
 	s := &sources{run: r, functions: functions, host: eventsource.Host{Region: region, Grace: grace, Logger: r.cfg.Logger}}
 	s.feed = eventsource.NewFeed(client, eventsource.FeedConfig{
-		Host: s.host, StreamARN: r.streamARN, PartitionKey: r.model.Table.Key.Partition, TTLAttribute: r.model.Table.TTL,
+		Host: s.host, StreamARN: r.streamARN, PartitionKey: r.model.Table.PartitionKey(), TTLAttribute: r.model.Table.TTL,
 	})
 	s.loops = append(s.loops, s.feed.Run)
 	for name, f := range r.model.Functions {
@@ -52,14 +52,14 @@ func (r *run) newSources(functions *host) (*sources, error) {
 // function is what event sources invoke.
 func (s *sources) function(name string, timeout time.Duration) eventsource.Function {
 	f := eventsource.Function{Name: name, Timeout: timeout + s.functions.startTime, Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {
-		if name == "ingest" {
-			// It writes records, for which the stream's sources wait: they need not wait for the next poll as well.
-			defer s.feed.Nudge()
-		}
 		return s.functions.invoke(ctx, name, payload)
 	}}
 	if here := s.functions.here; here != nil {
 		f.Changes = typed[events.DynamoDBEvent, events.DynamoDBEventResponse](here, name)
+		f.Messages = typed[events.SQSEvent, events.SQSEventResponse](here, name)
+	}
+	if name == "ingest" {
+		f.After = s.feed.Nudge // it writes records, which should not wait for the next poll
 	}
 	return f
 }

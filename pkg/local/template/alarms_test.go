@@ -341,8 +341,8 @@ func TestEveryFunctionQueueAndIndexHasItsAlarms(t *testing.T) {
 	for _, queue := range []string{"RecordsQueue", "DeliveriesQueue", "SlowDeliveriesQueue"} {
 		must(queue, "ApproximateNumberOfMessagesNotVisible")
 	}
-	for _, index := range m.Table.Indexes {
-		must(index.Name, "WriteThrottleEvents")
+	for _, index := range m.Table.Create.GlobalSecondaryIndexes {
+		must(*index.IndexName, "WriteThrottleEvents")
 	}
 }
 

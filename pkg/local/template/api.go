@@ -36,20 +36,21 @@ type Route struct {
 type Authorizer struct {
 	Name     string `json:"-"`
 	Function string `json:"-"`
-	// Headers and QueryStrings are the identity sources. A request that lacks one is refused without a call; the values
-	// are the key of the cache.
-	Headers      []string
-	QueryStrings []string
-	TTL          time.Duration `json:"ReauthorizeEvery"` // how long an answer is kept; 0 keeps none
+	// Headers are the identity sources. A request that lacks one is refused without a call; the values are the key of the
+	// cache.
+	Headers []string
+	TTL     time.Duration `json:"ReauthorizeEvery"` // how long an answer is kept; 0 keeps none
 }
 
 // GatewayResponse is an answer that the gateway gives itself.
 type GatewayResponse struct {
-	Status int
-	// Headers by name: a text in single quotes, context.<path> or method.request.header.<name>.
-	Headers map[string]string
+	Status     int `json:"StatusCode"`
+	Parameters struct {
+		// Headers by name: a text in single quotes, context.<path> or method.request.header.<name>.
+		Headers map[string]string
+	} `json:"ResponseParameters"`
 	// Templates by content type, with $context.<path> to be substituted.
-	Templates map[string]string
+	Templates map[string]string `json:"ResponseTemplates"`
 }
 
 // declaredAPI is the API as the template writes it.
@@ -60,7 +61,7 @@ type declaredAPI struct {
 	DefinitionBody   struct {
 		Paths map[string]map[string]operation `json:"paths"`
 	}
-	GatewayResponses map[string]declaredResponse
+	GatewayResponses map[string]GatewayResponse
 }
 
 type declaredAuthorizer struct {
@@ -75,18 +76,12 @@ type operation struct {
 	} `json:"x-amazon-apigateway-integration"`
 }
 
-type declaredResponse struct {
-	StatusCode         int
-	ResponseParameters struct{ Headers map[string]string }
-	ResponseTemplates  map[string]string
-}
-
 func (m *Model) api(_ *resolver, _ string, properties jsontext.Value) error {
 	var declared declaredAPI
 	if err := decode(properties, &declared); err != nil {
 		return err
 	}
-	m.API = API{Stage: declared.StageName, Authorizers: map[string]Authorizer{}, Responses: map[string]GatewayResponse{}}
+	m.API = API{Stage: declared.StageName, Authorizers: map[string]Authorizer{}, Responses: declared.GatewayResponses}
 	for _, mediaType := range declared.BinaryMediaTypes {
 		m.API.BinaryMediaTypes = append(m.API.BinaryMediaTypes, strings.ReplaceAll(mediaType, "~1", "/"))
 	}
@@ -105,11 +100,6 @@ func (m *Model) api(_ *resolver, _ string, properties jsontext.Value) error {
 	slices.SortFunc(m.API.Routes, func(a, b Route) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
-	for kind, response := range declared.GatewayResponses {
-		m.API.Responses[kind] = GatewayResponse{
-			Status: response.StatusCode, Headers: response.ResponseParameters.Headers, Templates: response.ResponseTemplates,
-		}
-	}
 	return nil
 }
 

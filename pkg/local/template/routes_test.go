@@ -142,13 +142,13 @@ func TestEveryGatewayResponseIsDeclaredInTheErrorShape(t *testing.T) {
 		if body.StatusCode != response.Status || body.Error == "" || body.Code == "" || body.Message == "" || body.Details == nil {
 			t.Errorf("%s: status %d, body %s", name, response.Status, text)
 		}
-		if body.RequestID != "$context.requestId" || response.Headers["X-Request-Id"] != "context.requestId" || response.Headers["X-Content-Type-Options"] != "'nosniff'" {
-			t.Errorf("%s: request id or nosniff is missing from %s or %v", name, text, response.Headers)
+		if body.RequestID != "$context.requestId" || response.Parameters.Headers["X-Request-Id"] != "context.requestId" || response.Parameters.Headers["X-Content-Type-Options"] != "'nosniff'" {
+			t.Errorf("%s: request id or nosniff is missing from %s or %v", name, text, response.Parameters.Headers)
 		}
-		if challenge := response.Headers["WWW-Authenticate"]; (challenge == "'Bearer'") != (response.Status == 401) {
+		if challenge := response.Parameters.Headers["WWW-Authenticate"]; (challenge == "'Bearer'") != (response.Status == 401) {
 			t.Errorf("%s: status %d with WWW-Authenticate %q", name, response.Status, challenge)
 		}
-		if wait := response.Headers["Retry-After"]; (wait != "") != (response.Status == 429 || response.Status == 503) {
+		if wait := response.Parameters.Headers["Retry-After"]; (wait != "") != (response.Status == 429 || response.Status == 503) {
 			t.Errorf("%s: status %d with Retry-After %q", name, response.Status, wait)
 		}
 		if strings.Contains(text, "$context.error.") {
@@ -160,7 +160,7 @@ func TestEveryGatewayResponseIsDeclaredInTheErrorShape(t *testing.T) {
 func TestGatewayResponsesAllowAllOriginsWhereSomeAreAllowed(t *testing.T) {
 	for origins, want := range map[string]string{"": "", "https://portal.example.com": "'*'"} {
 		for name, response := range stack(t, "AllowedOrigins="+origins).API.Responses {
-			if got := response.Headers["Access-Control-Allow-Origin"]; got != want {
+			if got := response.Parameters.Headers["Access-Control-Allow-Origin"]; got != want {
 				t.Errorf("%s: allowed origins %q: got %q, want %q", name, origins, got, want)
 			}
 		}

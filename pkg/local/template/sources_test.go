@@ -24,10 +24,10 @@ func TestQueueSourcesLeaveTimeForRetries(t *testing.T) {
 		for _, source := range f.Queues {
 			q := m.Queues[source.Queue]
 			got[source.Queue] = queue{f.Name, q.DeadLetterQueue, source.BatchSize, source.MaxConcurrency, q.MaxReceiveCount}
-			if q.VisibilityTimeout < 6*f.Timeout {
-				t.Errorf("%s: visibility %v is less than six timeouts of %s (%v)", q.LogicalID, q.VisibilityTimeout, f.Name, f.Timeout)
+			if visible, err := time.ParseDuration(q.Attributes["VisibilityTimeout"] + "s"); err != nil || visible < 6*f.Timeout {
+				t.Errorf("%s: visibility %v is less than six timeouts of %s (%v)", q.LogicalID, visible, f.Name, f.Timeout)
 			}
-			if dead := m.Queues[q.DeadLetterQueue]; dead.Retention != 14*24*time.Hour {
+			if dead := m.Queues[q.DeadLetterQueue]; dead.Attributes["MessageRetentionPeriod"] != "1209600" {
 				t.Errorf("%s: dead letters in %+v", q.LogicalID, dead)
 			}
 		}
@@ -44,8 +44,8 @@ func TestQueueSourcesLeaveTimeForRetries(t *testing.T) {
 		t.Errorf("queues: got %v, want %v", got, want)
 	}
 	for id, q := range m.Queues {
-		if q.MaxMessageSize != 1<<20 {
-			t.Errorf("%s takes messages of %d bytes, want 1 MiB", id, q.MaxMessageSize)
+		if size := q.Attributes["MaximumMessageSize"]; size != "1048576" {
+			t.Errorf("%s takes messages of %s bytes, want 1 MiB", id, size)
 		}
 	}
 }

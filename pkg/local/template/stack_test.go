@@ -167,8 +167,8 @@ func TestARestoredTableTakesThePlaceOfTheStates(t *testing.T) {
 
 func TestTableStreamsWholeImages(t *testing.T) {
 	table := stack(t).Table
-	if table.StreamView != "NEW_AND_OLD_IMAGES" || table.TTL != "expiresAtEpoch" {
-		t.Errorf("table has stream %q and TTL on %q", table.StreamView, table.TTL)
+	if view := table.Create.StreamSpecification.StreamViewType; view != "NEW_AND_OLD_IMAGES" || table.TTL != "expiresAtEpoch" {
+		t.Errorf("table has stream %q and TTL on %q", view, table.TTL)
 	}
 }
 
