@@ -19,7 +19,7 @@
 // # Where it differs from Amazon SQS
 //
 // It has the operations, attributes and checks that the service and its tools use. There are no FIFO queues, policies,
-// encryption, tags, purges and deletions of queues, and no checksums of message attributes. A move task needs its
+// encryption, tags, purges, deletions of queues and limit of messages in flight, and no checksums of message attributes. A move task needs its
 // destination, ends with the process, and only a queue's latest one is listed. The order of messages within a group is
 // that of their arrival again after a restart. A numeric parameter of 0 counts as not sent, as the SDK for Go sends it.
 //
@@ -28,11 +28,4 @@
 // flight, of several from one with a small backlog, one after the other, and messages without a group share one.
 // ApproximateAgeOfOldestMessage, in AWS a metric of CloudWatch, is here an attribute of a queue that GetQueueAttributes
 // returns when it is named.
-//
-// # Messages in flight
-//
-// Of a queue at most [Config.MaxInFlight] messages may be received and neither deleted nor visible again, 120,000 as in
-// Amazon SQS, where that is an approximate limit. At the limit a long poll waits until a message leaves flight, and
-// returns none when its time is over, and a short poll fails with OverLimit; below it a receive returns at most as many
-// messages as the limit still allows. Delayed messages are not in flight.
 package queueserver

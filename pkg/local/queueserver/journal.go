@@ -17,19 +17,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-const (
-	journalName = "queues.jsonl"
-	// earlierPattern matches the journals of versions that wrote another format.
-	earlierPattern = "*.journal"
-)
+const journalName = "queues.jsonl"
 
 // ErrUnreadable is what Open returns for a journal with a line that is not one of this server's.
 var ErrUnreadable = errors.New("unreadable queue journal")
-
-// ErrEarlier is what Open returns for a directory that an earlier version wrote: its messages must not be left behind
-// silently.
-var ErrEarlier = errors.New("an earlier version wrote the queues in a format that this one does not read: " +
-	"run that version until they are empty, or start with no data by --fresh")
 
 // line is one line of the journal: what a change has left. A message that moves is one line, so that no kill can lose
 // or double it.
@@ -94,9 +85,6 @@ func readJournal(dir string, log *slog.Logger) (*stored, error) {
 	path := filepath.Join(dir, journalName)
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if earlier, _ := filepath.Glob(filepath.Join(dir, earlierPattern)); len(earlier) > 0 {
-			return nil, ErrEarlier
-		}
 		return s, nil
 	}
 	if err != nil {

@@ -168,7 +168,7 @@ func (s *Server) listMessageMoveTasks(_ *http.Request, in *sqs.ListMessageMoveTa
 			return nil
 		}
 		entry := types.ListMessageMoveTasksResultEntry{
-			Status: aws.String(t.status), SourceArn: in.SourceArn, DestinationArn: aws.String(c.arn(t.to.Name)), StartedTimestamp: t.started,
+			Status: aws.String(t.status), SourceArn: in.SourceArn, DestinationArn: aws.String(arnPrefix + t.to.Name), StartedTimestamp: t.started,
 			ApproximateNumberOfMessagesMoved: t.done, ApproximateNumberOfMessagesToMove: &t.toMove,
 		}
 		out.Results = append(out.Results, entry)

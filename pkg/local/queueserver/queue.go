@@ -5,8 +5,7 @@ import "container/heap"
 // queue is one queue's messages and settings. It has no clock and no lock: callers hold the server's lock.
 type queue struct {
 	queueLine
-	settings    settings
-	maxInFlight int
+	settings settings
 
 	messages  map[string]*message
 	invisible sorted[*message] // delayed and in flight, by the time at which they become visible
@@ -27,9 +26,9 @@ type queueLine struct {
 	Attributes        map[string]string // those that were set; the defaults are in settings
 }
 
-func newQueue(of queueLine, set settings, maxInFlight int) *queue {
+func newQueue(of queueLine, set settings) *queue {
 	return &queue{
-		queueLine: of, settings: set, maxInFlight: maxInFlight,
+		queueLine: of, settings: set,
 		messages: map[string]*message{}, groups: map[string]*group{}, wakeup: make(chan struct{}),
 		invisible: sorted[*message]{less: (*message).dueBefore, index: func(m *message) *int { return &m.index }},
 		age: sorted[*message]{
@@ -101,9 +100,6 @@ func (q *queue) enter(m *message, now int64) {
 // leave ends the phase of a message. The caller reorders its group.
 func (q *queue) leave(m *message) {
 	if m.phase == phaseInFlight {
-		if q.count[phaseInFlight] == q.maxInFlight {
-			q.wake()
-		}
 		m.group.inFlight--
 	}
 	q.count[m.phase]--

@@ -15,13 +15,13 @@ import (
 )
 
 func TestQueueURLHasTheHostOfTheRequest(t *testing.T) {
-	h := overWire(t, &Config{Region: "eu-central-1"})
+	h := overWire(t, nil)
 	queue := h.queue("orders")
 	if !strings.HasPrefix(queue, "http://127.0.0.1:") || !strings.HasSuffix(queue, "/000000000000/orders") {
 		t.Errorf("queue URL: got %s", queue)
 	}
 	out, err := h.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &queue, AttributeNames: []types.QueueAttributeName{"QueueArn"}})
-	if err != nil || out.Attributes["QueueArn"] != "arn:aws:sqs:eu-central-1:000000000000:orders" {
+	if err != nil || out.Attributes["QueueArn"] != "arn:aws:sqs:us-east-1:000000000000:orders" {
 		t.Errorf("QueueArn: got %v, %v", out.Attributes["QueueArn"], err)
 	}
 	found, err := h.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("orders")})

@@ -55,14 +55,14 @@ func (c change) define(as queueLine) error {
 	if err != nil {
 		return err
 	}
-	if set.redrive != nil && (c.byARN(set.redrive.target) == nil || set.redrive.target == c.arn(as.Name)) {
+	if set.redrive != nil && (c.byARN(set.redrive.target) == nil || set.redrive.target == arnPrefix+as.Name) {
 		return invalid("Value %s for parameter %s is invalid. Reason: The dead-letter queue must be another one that exists.", as.Attributes[attrRedrive], attrRedrive)
 	}
 	as.Modified = c.now
 	if q := c.queues[as.Name]; q != nil {
 		q.queueLine, q.settings = as, set
 	} else {
-		c.queues[as.Name] = newQueue(as, set, c.config.MaxInFlight)
+		c.queues[as.Name] = newQueue(as, set)
 	}
 	c.journal.append(line{Queue: &as})
 	return nil
@@ -125,7 +125,7 @@ func (s *Server) getQueueAttributes(_ *http.Request, in *sqs.GetQueueAttributesI
 // attributes returns every attribute that a queue has, times in seconds.
 func (c change) attributes(q *queue) map[string]string {
 	all := map[string]string{
-		"QueueArn":                              c.arn(q.Name),
+		"QueueArn":                              arnPrefix + q.Name,
 		"CreatedTimestamp":                      strconv.FormatInt(q.Created/1000, 10),
 		"LastModifiedTimestamp":                 strconv.FormatInt(q.Modified/1000, 10),
 		"ApproximateNumberOfMessages":           strconv.Itoa(q.count[phaseReady]),

@@ -35,11 +35,11 @@ func (s *Server) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput
 	for {
 		var pause time.Duration
 		var wakeup <-chan struct{}
-		err := s.onQueue(in.QueueUrl, func(c change, q *queue) (err error) {
+		err := s.onQueue(in.QueueUrl, func(c change, q *queue) error {
 			wait := cmp.Or(int64(in.WaitTimeSeconds)*1000, q.settings.wait)
 			until = cmp.Or(until, c.now+wait)
-			if out.Messages, err = c.receive(q, in, wait); err != nil || len(out.Messages) > 0 || c.now >= until {
-				return err
+			if out.Messages = c.receive(q, in); len(out.Messages) > 0 || c.now >= until {
+				return nil
 			}
 			pause, wakeup = c.pause(q, until)
 			return nil
@@ -61,14 +61,10 @@ func (c change) pause(q *queue, until int64) (time.Duration, <-chan struct{}) {
 
 // receive receives the next messages, the groups one after the other, and moves those that were received often enough
 // to the dead-letter queue.
-func (c change) receive(q *queue, in *sqs.ReceiveMessageInput, wait int64) ([]types.Message, error) {
-	free := q.maxInFlight - q.count[phaseInFlight]
-	if free <= 0 && wait == 0 {
-		return nil, &types.OverLimit{Message: aws.String("Too many messages are in flight in queue " + q.Name + ".")}
-	}
+func (c change) receive(q *queue, in *sqs.ReceiveMessageInput) []types.Message {
 	visible := c.now + cmp.Or(int64(in.VisibilityTimeout)*1000, q.settings.visibility)
 	var out []types.Message
-	for limit := min(max(int(in.MaxNumberOfMessages), 1), free); len(out) < limit; {
+	for len(out) < max(int(in.MaxNumberOfMessages), 1) {
 		m := q.next()
 		if m == nil {
 			break
@@ -82,7 +78,7 @@ func (c change) receive(q *queue, in *sqs.ReceiveMessageInput, wait int64) ([]ty
 		c.set(q, m, to)
 		out = append(out, c.describe(m, in))
 	}
-	return out, nil
+	return out
 }
 
 // redrive moves a message to its dead-letter queue when it is due.
@@ -91,13 +87,9 @@ func (c change) redrive(q *queue, m *message) bool {
 	if policy == nil || m.State.Count-m.Arrived < policy.maxReceives {
 		return false
 	}
-	target := c.byARN(policy.target)
-	if target == nil { // it is of another region than this server
-		return false
-	}
 	became := *m
-	became.Source = c.arn(q.Name)
-	c.move(q, target, m, became)
+	became.Source = arnPrefix + q.Name
+	c.move(q, c.byARN(policy.target), m, became)
 	return true
 }
 

@@ -7,23 +7,23 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"strings"
 	"sync"
 	"time"
 )
 
-const accountID = "000000000000"
+const (
+	accountID = "000000000000"
+	arnPrefix = "arn:aws:sqs:us-east-1:" + accountID + ":"
+)
 
 // Config holds settings with defaults. The zero value is usable.
 type Config struct {
 	// Clock is the time that deadlines and timestamps are taken from; between two looks at it long polls and move tasks
 	// sleep by the system's timers. Default time.Now.
 	Clock func() time.Time
-	// Region is a part of the queues' ARNs. Default us-east-1.
-	Region string
 	// Logger logs a dropped end of the journal and failed requests. Default slog.Default().
 	Logger *slog.Logger
-	// MaxInFlight is how many messages of one queue may be in flight. Default 120,000.
-	MaxInFlight int
 }
 
 // withDefaults returns a copy in which every field is set. The receiver may be nil.
@@ -35,9 +35,7 @@ func (c *Config) withDefaults() Config {
 	if d.Clock == nil {
 		d.Clock = time.Now
 	}
-	d.Region = cmp.Or(d.Region, "us-east-1")
 	d.Logger = cmp.Or(d.Logger, slog.Default())
-	d.MaxInFlight = cmp.Or(d.MaxInFlight, 120_000) // Amazon's limit for a standard queue
 	return d
 }
 
@@ -54,8 +52,8 @@ type Server struct {
 	closed  bool
 }
 
-// Open opens the queues under dir, which it creates when there is none. The error wraps ErrUnreadable or ErrEarlier when
-// the journal there cannot be read.
+// Open opens the queues under dir, which it creates when there is none. The error wraps ErrUnreadable when the journal
+// there cannot be read.
 func Open(dir string, cfg *Config) (*Server, error) {
 	s := &Server{config: cfg.withDefaults(), stop: make(chan struct{}), queues: map[string]*queue{}, tasks: map[string]*task{}}
 	if err := s.open(dir); err != nil {
@@ -77,7 +75,7 @@ func (s *Server) open(dir string) error {
 		if err != nil {
 			return fmt.Errorf("%w: queue %q: %w", ErrUnreadable, q.Name, err)
 		}
-		s.queues[q.Name] = newQueue(q, set, s.config.MaxInFlight)
+		s.queues[q.Name] = newQueue(q, set)
 	}
 	s.journal, err = newJournal(dir, old)
 	if err != nil {
@@ -175,18 +173,13 @@ func (c change) move(from, to *queue, m *message, became message) {
 	c.journal.append(l)
 }
 
-func (s *Server) arn(name string) string {
-	return "arn:aws:sqs:" + s.config.Region + ":" + accountID + ":" + name
-}
-
 // byARN returns the queue of an ARN, nil when there is none.
 func (c change) byARN(arn string) *queue {
-	for name, q := range c.queues {
-		if c.arn(name) == arn {
-			return q
-		}
+	name, ours := strings.CutPrefix(arn, arnPrefix)
+	if !ours {
+		return nil
 	}
-	return nil
+	return c.queues[name]
 }
 
 // sleep reports whether the time passed or something woke it: not when the client has gone away or the server closes.

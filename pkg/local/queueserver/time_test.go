@@ -20,7 +20,7 @@ func bubble(t *testing.T, config *Config, test func(t *testing.T, h *harness)) {
 }
 
 // pass lets time pass in a bubble.
-func pass(d time.Duration) { time.Sleep(d) }
+func pass(d time.Duration) { <-time.After(d) }
 
 // elapsed returns how long f took, to the millisecond.
 func elapsed(f func()) time.Duration {
@@ -69,34 +69,24 @@ func TestVisibilityEndsTwelveHoursAfterTheReceive(t *testing.T) {
 	})
 }
 
-func TestOldReceiptHandleDoesNothing(t *testing.T) {
+func TestReceiptHandleHoldsUntilTheNextReceive(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, h *harness) {
 		queue := h.queue("q", "VisibilityTimeout=1")
-		h.send(queue, "", "m")
+		h.send(queue, "", "a")
 		first := h.receive(queue, 1, 0)[0]
+		pass(2 * time.Second) // its timeout is over
+		if err := h.changeVisibility(queue, first, 1); err != nil {
+			t.Errorf("change after the timeout: %v", err)
+		}
 		second := h.receive(queue, 1, 2)[0]
 		h.delete(queue, first)
 		wantCode(t, h.changeVisibility(queue, first, 10), "InvalidParameterValue")
-		h.wantCounts(queue, "0/1/0")
+		pass(2 * time.Second)
+		h.wantCounts(queue, "1/0/0")
 		h.delete(queue, second)
 		h.delete(queue, second)
 		h.wantCounts(queue, "0/0/0")
 		wantCode(t, h.changeVisibility(queue, second, 10), "InvalidParameterValue")
-	})
-}
-
-func TestReceiptHandleHoldsAfterTheTimeoutUntilTheNextReceive(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, h *harness) {
-		queue := h.queue("q", "VisibilityTimeout=1")
-		h.send(queue, "", "a", "b")
-		late := h.receive(queue, 2, 0)
-		pass(2 * time.Second)
-		h.wantCounts(queue, "2/0/0")
-		if err := h.changeVisibility(queue, late[0], 10); err != nil {
-			t.Errorf("change after the timeout: %v", err)
-		}
-		h.delete(queue, late[1])
-		h.wantCounts(queue, "0/1/0")
 	})
 }
 
@@ -151,47 +141,30 @@ func TestLongPollReturnsWhenItsWaitIsOver(t *testing.T) {
 }
 
 func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		prepare func(h *harness, queue string) (arrive func())
+	show := func(h *harness, queue string, m types.Message, after int32) {
+		if err := h.changeVisibility(queue, m, after); err != nil {
+			h.Error(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		during func(h *harness, queue string, hidden types.Message) // a quarter of a second into the wait
+		want   time.Duration
 	}{
-		{"sent", func(h *harness, queue string) func() {
-			return func() { h.send(queue, "", "m") }
-		}},
-		{"given back", func(h *harness, queue string) func() {
-			h.send(queue, "", "m")
-			m := h.receive(queue, 1, 0)[0]
-			return func() {
-				if err := h.changeVisibility(queue, m, 0); err != nil {
-					h.Error(err)
-				}
-			}
-		}},
-		{"sent with a delay during the wait", func(h *harness, queue string) func() {
-			time.AfterFunc(time.Second/4, func() {
-				h.sendDelayed(queue, "m", 1)
-			})
-			return func() {}
-		}},
-		{"invisible for less than before during the wait", func(h *harness, queue string) func() {
-			h.send(queue, "", "m")
-			m := h.receive(queue, 1, 0)[0]
-			time.AfterFunc(time.Second/4, func() {
-				if err := h.changeVisibility(queue, m, 1); err != nil {
-					h.Error(err)
-				}
-			})
-			return func() {}
-		}},
+		"sent":             {func(h *harness, queue string, _ types.Message) { h.send(queue, "", "m") }, 250 * time.Millisecond},
+		"given back":       {func(h *harness, queue string, m types.Message) { show(h, queue, m, 0) }, 250 * time.Millisecond},
+		"sent with delay":  {func(h *harness, queue string, _ types.Message) { h.sendDelayed(queue, "m", 1) }, 1250 * time.Millisecond},
+		"hidden for less":  {func(h *harness, queue string, m types.Message) { show(h, queue, m, 1) }, 1250 * time.Millisecond},
+		"deleted and sent": {func(h *harness, queue string, m types.Message) { h.delete(queue, m); h.send(queue, "", "m") }, 250 * time.Millisecond},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, h *harness) {
 				queue := h.queue("q", "VisibilityTimeout=600")
-				arrive := test.prepare(h, queue)
-				time.AfterFunc(time.Second, arrive)
+				h.send(queue, "", "hidden")
+				hidden := h.receive(queue, 1, 0)[0]
+				time.AfterFunc(250*time.Millisecond, func() { test.during(h, queue, hidden) })
 				var got []types.Message
-				if d := elapsed(func() { got = h.receive(queue, 1, 20) }); d < time.Second || d > 1250*time.Millisecond || len(got) != 1 {
-					t.Errorf("got %d messages after %v, want 1 after 1s to 1.25s", len(got), d)
+				if d := elapsed(func() { got = h.receive(queue, 1, 20) }); d != test.want || len(got) != 1 {
+					t.Errorf("got %d messages after %v, want 1 after %v", len(got), d, test.want)
 				}
 			})
 		})
@@ -245,32 +218,6 @@ func TestNothingIsTakenForAClientThatWentAway(t *testing.T) {
 	})
 }
 
-func TestInFlightMessagesAreLimited(t *testing.T) {
-	bubble(t, &Config{MaxInFlight: 5}, func(t *testing.T, h *harness) {
-		queue := h.queue("q", "VisibilityTimeout=60")
-		h.send(queue, "", numbered("m", 8)...)
-		held := h.receive(queue, 10, 0)
-		if len(held) != 5 {
-			t.Fatalf("received %d messages, want 5", len(held))
-		}
-		if got := h.receive(queue, 10, 3); len(got) != 0 {
-			t.Errorf("a long poll at the limit got %d messages, want none", len(got))
-		}
-		_, err := h.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &queue})
-		if !is[*types.OverLimit](err) {
-			t.Errorf("a short poll at the limit: got %v, want OverLimit", err)
-		}
-		time.AfterFunc(time.Second, func() {
-			h.delete(queue, held[0])
-		})
-		var got []types.Message
-		if d := elapsed(func() { got = h.receive(queue, 10, 20) }); len(got) != 1 || d != time.Second {
-			t.Errorf("got %d messages after %v, want 1 when a place became free after 1s", len(got), d)
-		}
-		h.wantCounts(queue, "2/5/0")
-	})
-}
-
 func TestTheAgeOfTheOldestMessageIsToldToWhoAsksForIt(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, h *harness) {
 		queue := h.queue("q")
@@ -282,44 +229,15 @@ func TestTheAgeOfTheOldestMessageIsToldToWhoAsksForIt(t *testing.T) {
 			return out.Attributes["ApproximateAgeOfOldestMessage"]
 		}
 		const oldest = "ApproximateAgeOfOldestMessage"
-		if got := age(oldest); got != "" {
-			t.Errorf("of an empty queue: got %q, want none", got)
-		}
+		none := age(oldest)
 		h.send(queue, "", "m")
 		pass(90 * time.Second)
 		h.send(queue, "", "n")
-		if got := age(oldest); got != "90" {
-			t.Errorf("got %q, want 90 s", got)
-		}
-		if got := age("All"); got != "" {
-			t.Errorf("with all attributes of SQS: got %q, want none", got)
-		}
+		first, all := age(oldest), age("All")
 		h.delete(queue, h.receive(queue, 1, 0)[0])
-		if got := age(oldest); got != "0" {
-			t.Errorf("after the oldest was deleted: got %q, want 0", got)
+		if second := age(oldest); none != "" || first != "90" || all != "" || second != "0" {
+			t.Errorf("ages of no message, the first, with all of SQS's attributes, of the second: %q, %q, %q, %q", none, first, all, second)
 		}
-	})
-}
-
-func TestVisibilityChangesInBatches(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, h *harness) {
-		queue := h.queue("q")
-		h.send(queue, "", "back", "later")
-		held := h.receive(queue, 2, 0)
-		out, err := h.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{
-			QueueUrl: &queue, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
-				{Id: aws.String("a"), ReceiptHandle: held[0].ReceiptHandle, VisibilityTimeout: 0},
-				{Id: aws.String("b"), ReceiptHandle: held[1].ReceiptHandle, VisibilityTimeout: 100},
-				{Id: aws.String("c"), ReceiptHandle: held[1].ReceiptHandle, VisibilityTimeout: 43201},
-			},
-		})
-		if err != nil || len(out.Successful) != 2 || len(out.Failed) != 1 || *out.Failed[0].Code != "InvalidParameterValue" {
-			t.Fatalf("got %v, %+v; want a and b to succeed and c to fail", err, out)
-		}
-		pass(99 * time.Second)
-		h.wantCounts(queue, "1/1/0")
-		pass(time.Second)
-		h.wantCounts(queue, "2/0/0")
 	})
 }
 
