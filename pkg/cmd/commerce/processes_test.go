@@ -44,7 +44,7 @@ func shareFunctions(t *testing.T, data string) {
 	}
 	folder := filepath.Join(root, ".build", runtime.GOARCH, "functions")
 	names := slices.Collect(maps.Keys(app.Functions(nil)))
-	if _, err := processes.Binaries(t.Context(), root, folder, names); err != nil {
+	if _, err := processes.Build(t.Context(), root, folder, names); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.MkdirAll(data, 0o755), os.Symlink(folder, filepath.Join(data, "functions"))); err != nil {

@@ -39,8 +39,8 @@ over are deleted on dynoxide alone, in a table that is named commerce.
 With --processes every function runs as in Lambda: as its real binary, in
 processes that take one invocation at a time, start when needed, are killed at
 the function's timeout and replaced when they die. The stream is read as one of
-eight shards. In a checkout the command builds the binaries first; elsewhere
-make build must have built them for this machine.`,
+eight shards. The command builds the binaries first, which needs Go and a
+checkout of the repository.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()

@@ -16,7 +16,7 @@ func TestATableServerThatDoesNotExistIsRefused(t *testing.T) {
 	}
 }
 
-func TestProcessesWithoutBinariesAreRefused(t *testing.T) {
+func TestProcessesOutsideOfACheckoutAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	text, err := os.ReadFile("../../../template.yaml")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestProcessesWithoutBinariesAreRefused(t *testing.T) {
 	}
 	s := newOwnService(t)
 	got := refused(t, nil, "run", "--processes", "--addr", s.addr, "--data", s.data, "--template", template)
-	if want := dir + " is not a checkout of the repository, and " + filepath.Join(dir, "dist", "api", "bootstrap") + " is not there; run make build ARCH="; !strings.Contains(got, want) {
+	if want := "which needs Go and a checkout of the repository"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -3,7 +3,8 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -123,39 +124,15 @@ func allows(statements []events.IAMPolicyStatement, methodARN string) bool {
 	return allowed
 }
 
+// matches reports whether one of the patterns, in which * matches any text, matches a name.
 func matches(patterns []string, name string) bool {
-	for _, pattern := range patterns {
-		if wildcard(pattern, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		expression := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
+		return regexp.MustCompile(`\A` + expression + `\z`).MatchString(name)
+	})
 }
 
-// wildcard matches a name with a pattern in which * matches any text.
-func wildcard(pattern, name string) bool {
-	head, rest, star := strings.Cut(pattern, "*")
-	if !star || !strings.HasPrefix(name, head) {
-		return pattern == name
-	}
-	name = name[len(head):]
-	for {
-		part, more, star := strings.Cut(rest, "*")
-		if !star {
-			return strings.HasSuffix(name, rest)
-		}
-		at := strings.Index(name, part)
-		if at < 0 {
-			return false
-		}
-		name, rest = name[at+len(part):], more
-	}
-}
-
-// maxPolicies bounds the cache.
-const maxPolicies = 10_000
-
-// policyCache keeps answers of authorizers, allowing and denying ones.
+// policyCache keeps answers of authorizers, allowing and denying ones, until the gateway ends.
 type policyCache struct {
 	clock     func() time.Time
 	mu        sync.Mutex
@@ -174,17 +151,8 @@ func (c *policyCache) get(key string) (decision, bool) {
 	return cached.decision, ok && c.clock().Before(cached.expires)
 }
 
-// put adds a decision. A full cache drops those that have expired, or everything if none has: decisions are cheap to
-// get again.
 func (c *policyCache) put(key string, d decision, ttl time.Duration) {
-	now := c.clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.decisions) >= maxPolicies {
-		maps.DeleteFunc(c.decisions, func(_ string, cached cachedDecision) bool { return !now.Before(cached.expires) })
-	}
-	if len(c.decisions) >= maxPolicies {
-		clear(c.decisions)
-	}
-	c.decisions[key] = cachedDecision{d, now.Add(ttl)}
+	c.decisions[key] = cachedDecision{d, c.clock().Add(ttl)}
 }

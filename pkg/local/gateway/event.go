@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/base64"
 	"net"
 	"net/url"
 	"strings"
@@ -59,17 +58,14 @@ func (x *exchange) headers(client string) map[string][]string {
 			}
 		}
 	}
-	scheme, port := "http", "80"
-	if x.r.TLS != nil {
-		scheme, port = "https", "443"
-	}
+	port := "80"
 	if _, own, err := net.SplitHostPort(x.r.Host); err == nil {
 		port = own
 	}
 	headers["Host"] = []string{x.r.Host}
 	headers["X-Forwarded-For"] = []string{strings.Join(append(headers["X-Forwarded-For"], client), ", ")}
 	headers["X-Forwarded-Port"] = []string{port}
-	headers["X-Forwarded-Proto"] = []string{scheme}
+	headers["X-Forwarded-Proto"] = []string{"http"}
 	return headers
 }
 
@@ -103,27 +99,6 @@ func last(values map[string][]string) map[string]string {
 		}
 	}
 	return single
-}
-
-// setBody puts the body into the event, as text or in base64.
-func (x *exchange) setBody(body []byte) {
-	if len(body) > 0 && x.isBinary(x.r.Header.Get("Content-Type")) {
-		x.event.Body, x.event.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
-		return
-	}
-	x.event.Body = utf8Text(string(body))
-}
-
-// isBinary reports whether bodies of a media type travel in base64.
-func (x *exchange) isBinary(mediaType string) bool {
-	mediaType, _, _ = strings.Cut(mediaType, ";")
-	mediaType = strings.TrimSpace(mediaType)
-	for _, binary := range x.api.BinaryMediaTypes {
-		if binary == "*/*" || strings.EqualFold(binary, mediaType) {
-			return true
-		}
-	}
-	return false
 }
 
 // methodARN names the request for a policy.

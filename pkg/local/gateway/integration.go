@@ -8,14 +8,14 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 )
 
 // integrate invokes the route's function and writes its answer.
 func (x *exchange) integrate(body []byte) error {
-	x.setBody(body)
+	// Every media type is binary: a body travels in base64.
+	x.event.Body, x.event.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), len(body) > 0
 	answer, err := call[events.APIGatewayProxyResponse](x, x.route.Function, x.event, x.event.Body)
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -41,10 +41,9 @@ func (x *exchange) integrate(body []byte) error {
 	return nil
 }
 
-// content is the body of an answer as the client gets it. The request's first
-// Accept decides whether base64 is decoded, as "Working with binary media types
-// for REST APIs" in the developer guide of API Gateway says; without one it stays,
-// even where */* is binary.
+// content is the body of an answer as the client gets it. The request's Accept decides whether base64 is decoded, as
+// "Working with binary media types for REST APIs" in the developer guide of API Gateway says; without one it stays, even
+// where */* is binary.
 func (x *exchange) content(answer *events.APIGatewayProxyResponse) (string, error) {
 	switch {
 	case answer.StatusCode < 200 || answer.StatusCode > 599:
@@ -52,8 +51,7 @@ func (x *exchange) content(answer *events.APIGatewayProxyResponse) (string, erro
 	case len(answer.Body) > maxPayload:
 		return "", fmt.Errorf("its body has %d bytes, more than %d", len(answer.Body), maxPayload)
 	}
-	accepted, _, _ := strings.Cut(x.r.Header.Get("Accept"), ",")
-	if !answer.IsBase64Encoded || accepted == "" || !x.isBinary(accepted) {
+	if !answer.IsBase64Encoded || x.r.Header.Get("Accept") == "" {
 		return utf8Text(answer.Body), nil
 	}
 	content, err := base64.StdEncoding.DecodeString(answer.Body)

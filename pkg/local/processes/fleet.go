@@ -23,9 +23,8 @@ type Config struct {
 	Region string        // default us-east-1
 	Idle   time.Duration // after which an instance without work ends, default 1 min
 	Init   time.Duration // what a process may take until it asks for work, default 10 s, as Lambda's
-	// Logs gets the functions' output by lines, with the function's name and the process's id in front; nil drops it.
-	Logs   io.Writer
-	Logger *slog.Logger // of starts and ends; default: nothing is logged
+	Logs   io.Writer     // gets the functions' output; nil drops it
+	Logger *slog.Logger  // of starts and ends; default: nothing is logged
 }
 
 // MaxPayload bounds an event and an answer in bytes, as Lambda does.
@@ -34,7 +33,6 @@ const MaxPayload = 6291556
 // A Fleet is all instances of all functions. It is safe for concurrent use.
 type Fleet struct {
 	cfg     Config
-	logs    *logs
 	pools   map[string]*pool
 	running sync.WaitGroup // instances
 
@@ -51,10 +49,7 @@ func New(functions []Function, cfg Config) (*Fleet, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Logs == nil {
-		cfg.Logs = io.Discard
-	}
-	f := &Fleet{cfg: cfg, logs: &logs{out: cfg.Logs}, pools: map[string]*pool{}}
+	f := &Fleet{cfg: cfg, pools: map[string]*pool{}}
 	f.closed, f.end = context.WithCancel(context.Background())
 	for _, function := range functions {
 		if _, err := os.Stat(function.Binary); err != nil {

@@ -45,9 +45,7 @@ func (p *pool) start() (*instance, error) {
 	stream := time.Now().UTC().Format("2006/01/02") + "/[" + version + "]" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	n.cmd = exec.Command(p.function.Binary) //nolint:gosec // it is the function's
 	n.cmd.Env = p.function.environment(p.fleet.cfg.Region, listener.Addr().String(), stream)
-	out := p.fleet.logs.of(p.function.Name)
-	defer out.named(n.cmd)
-	n.cmd.Stdout, n.cmd.Stderr = out, out
+	n.cmd.Stdout, n.cmd.Stderr = p.fleet.cfg.Logs, p.fleet.cfg.Logs
 	// A terminal's interrupt must reach only the caller, which lets functions finish and then kills them.
 	child.Apart(n.cmd)
 	// A process that the function started must not keep Wait by holding the output open.

@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,7 +47,7 @@ func TestMain(m *testing.M) {
 			return obey(ctx, o, count)
 		})
 	case "never ready":
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "init exit":
 		os.Exit(3)
 	}
@@ -63,13 +61,13 @@ func obey(ctx context.Context, o order, count int) (any, error) {
 	}
 	switch o.Do {
 	case "sleep":
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "await": // a file
 		for {
 			if _, err := os.Stat(o.Path); err == nil {
 				break
 			}
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 		}
 	case "exit":
 		os.Exit(7)
@@ -88,24 +86,6 @@ func obey(ctx context.Context, o order, count int) (any, error) {
 		PID: os.Getpid(), Count: count, RequestID: lc.AwsRequestID, ARN: lc.InvokedFunctionArn, Left: time.Until(deadline).Milliseconds(),
 		Environment: os.Environ(), Text: o.Text,
 	}, nil
-}
-
-// written is an output that may be read while it is written.
-type written struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (w *written) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *written) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
 }
 
 // newFleet makes a fleet of one function, "echo", that ends with the test.
@@ -172,7 +152,9 @@ func failure(t *testing.T, f *Fleet, o order) *FunctionError {
 // waitUntil polls for at most a minute.
 func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+	every := time.NewTicker(time.Millisecond)
+	defer every.Stop()
+	for deadline := time.Now().Add(time.Minute); !done(); <-every.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

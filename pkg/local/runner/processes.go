@@ -23,11 +23,10 @@ const (
 	streamShards = 8
 )
 
-// startProcesses makes the functions ready to run as processes, from binaries of the repository that the template
-// belongs to.
+// startProcesses makes the functions ready to run as processes, from the repository that the template belongs to.
 func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 	names := slices.Sorted(maps.Keys(r.model.Functions))
-	binaries, err := processes.Binaries(ctx, filepath.Dir(r.cfg.Template), r.folder.path("functions"), names)
+	binaries, err := processes.Build(ctx, filepath.Dir(r.cfg.Template), r.folder.path("functions"), names)
 	if err != nil {
 		return nil, err
 	}

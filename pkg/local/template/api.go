@@ -16,10 +16,9 @@ const AnyMethod = "ANY"
 
 // API is the REST API.
 type API struct {
-	Stage            string
-	BinaryMediaTypes []string // "*/*" takes all
-	Routes           []Route  // by path, then method
-	Authorizers      map[string]Authorizer
+	Stage       string
+	Routes      []Route // by path, then method
+	Authorizers map[string]Authorizer
 	// Responses holds the gateway's own answers by type, such as ACCESS_DENIED. The template declares every type.
 	Responses map[string]GatewayResponse
 }
@@ -55,10 +54,9 @@ type GatewayResponse struct {
 
 // declaredAPI is the API as the template writes it.
 type declaredAPI struct {
-	StageName        string
-	BinaryMediaTypes []string
-	Auth             struct{ Authorizers map[string]declaredAuthorizer }
-	DefinitionBody   struct {
+	StageName      string
+	Auth           struct{ Authorizers map[string]declaredAuthorizer }
+	DefinitionBody struct {
 		Paths map[string]map[string]operation `json:"paths"`
 	}
 	GatewayResponses map[string]GatewayResponse
@@ -82,9 +80,6 @@ func (m *Model) api(_ *resolver, _ string, properties jsontext.Value) error {
 		return err
 	}
 	m.API = API{Stage: declared.StageName, Authorizers: map[string]Authorizer{}, Responses: declared.GatewayResponses}
-	for _, mediaType := range declared.BinaryMediaTypes {
-		m.API.BinaryMediaTypes = append(m.API.BinaryMediaTypes, strings.ReplaceAll(mediaType, "~1", "/"))
-	}
 	for name, authorizer := range declared.Auth.Authorizers {
 		if err := m.authorizer(name, &authorizer); err != nil {
 			return fmt.Errorf("authorizer %s: %w", name, err)

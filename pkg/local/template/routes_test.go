@@ -78,6 +78,9 @@ func TestEveryRouteBelongsToItsAreaAndAuthorizer(t *testing.T) {
 func TestAuthorizersTakeRequestsAndIntegrationsAreProxies(t *testing.T) {
 	service, _ := templates(t)
 	api := at(service, "Resources", "Api", "Properties")
+	if types, _ := at(api, "BinaryMediaTypes").([]any); !slices.Equal(types, []any{"*~1*"}) {
+		t.Errorf("binary media types %v, want all", types)
+	}
 	for name, authorizer := range below(api, "Auth", "Authorizers") {
 		if kind := textAt(authorizer, "FunctionPayloadType"); kind != "REQUEST" {
 			t.Errorf("%s is of type %q", name, kind)
