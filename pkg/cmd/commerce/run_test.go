@@ -95,7 +95,6 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 		"state that is no JSON":   {spoil: spoil("state.json", -1, "{"), want: "state.json is damaged"},
 		"state that lacks a key":  {spoil: spoil("state.json", -1, `{"serviceKey":"AAAA"}`), want: "state.json is damaged"},
 		"state that is gone":      {spoil: func(t *testing.T, data string) { remove(t, data, "state.json") }, want: "state.json is gone"},
-		"table file that is gone": {spoil: func(t *testing.T, data string) { remove(t, data, "table/tables.db") }, want: "table is gone"},
 		"issuer's key":            {spoil: spoil("issuer.pem", -1, "no key"), want: "issuer.pem is damaged"},
 		"no template":             {flags: []string{"--template", "nowhere.yaml"}, want: "start in the folder of the repository"},
 		"template that is none":   {flags: []string{"--template", "../../../go.mod"}, want: "template ../../../go.mod: "},

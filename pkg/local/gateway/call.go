@@ -7,17 +7,14 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// maxEscape is how many bytes of JSON a byte of text becomes at most.
-const maxEscape = 6
-
-// call calls a function within the gateway's own time limit, without JSON if it is of this process and text is surely
-// within a payload's limit: the longest text of the event. A client that hangs up does not end the call: Lambda would run
+// call calls a function within the gateway's own time limit, without JSON if it is of this process and body is surely
+// within a payload's limit: the body of the event. A client that hangs up does not end the call: Lambda would run
 // on, too.
-func call[A any](x *exchange, function string, event any, text string) (answer A, err error) {
+func call[A any](x *exchange, function string, event any, body string) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.cfg.Timeout)
 	defer cancel()
 	known := false
-	if x.cfg.Direct != nil && len(text) < maxPayload/maxEscape/2 {
+	if x.cfg.Direct != nil && len(body) < maxPayload/2 {
 		var given any
 		if given, known, err = x.cfg.Direct(ctx, function, event); known && err == nil {
 			answer, _ = given.(A) // another type is an answer without anything, which is refused

@@ -540,7 +540,7 @@ func TestFunctionsOfThisProcessAreCalledWithoutJSON(t *testing.T) {
 		wantInvoked      int // with JSON
 	}{
 		{"as usual", "text", "POST dGV4dA==\ufffd", 0},
-		{"long", strings.Repeat("x", 1<<20), "ok", 1},
+		{"long", strings.Repeat("x", 3<<20), "ok", 1},
 		{"too long for Lambda", strings.Repeat("\x00", 5<<20), `{"type":"REQUEST_TOO_LARGE"}`, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,40 +44,23 @@ func (n *instance) serveNext(w http.ResponseWriter, r *http.Request) {
 }
 
 func (n *instance) serveResponse(w http.ResponseWriter, r *http.Request) {
-	answer, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPayload))
-	if err == nil {
-		n.answer(w, r, answer, nil)
-		return
-	}
-	tooLarge := (*http.MaxBytesError)(nil)
-	if !errors.As(err, &tooLarge) {
+	answer, err := io.ReadAll(r.Body)
+	if err != nil {
 		return // the process is gone, and its end fails the invocation
 	}
-	failure := &FunctionError{Type: "Function.ResponseSizeTooLarge", Message: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", MaxPayload)}
-	if n.settle(r.PathValue("id"), nil, failure) == nil {
-		say(w, http.StatusRequestEntityTooLarge, FunctionError{Type: "RequestEntityTooLarge", Message: failure.Message})
+	if len(answer) > MaxPayload {
+		n.answer(w, r, nil, &FunctionError{
+			Type: "Function.ResponseSizeTooLarge", Message: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", MaxPayload),
+		})
+		return
 	}
+	n.answer(w, r, answer, nil)
 }
 
 func (n *instance) serveError(w http.ResponseWriter, r *http.Request) {
-	if failure, err := reported(w, r); err == nil {
-		n.answer(w, r, nil, failure)
-	}
-}
-
-func (n *instance) answer(w http.ResponseWriter, r *http.Request, answer []byte, failure error) {
-	if refused := n.settle(r.PathValue("id"), answer, failure); refused != nil {
-		say(w, http.StatusBadRequest, *refused)
-		return
-	}
-	say(w, http.StatusAccepted, status{"OK"})
-}
-
-// reported reads the error that a function reports. It fails when the process ends meanwhile; that fails the invocation.
-func reported(w http.ResponseWriter, r *http.Request) (*FunctionError, error) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPayload))
+	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return nil, err
+		return
 	}
 	failure := &FunctionError{}
 	if json.Unmarshal(text, failure) != nil {
@@ -87,16 +69,16 @@ func reported(w http.ResponseWriter, r *http.Request) (*FunctionError, error) {
 	if failure.Type == "" {
 		failure.Type = r.Header.Get("Lambda-Runtime-Function-Error-Type")
 	}
-	return failure, nil
+	n.answer(w, r, nil, failure)
 }
 
-// status is the API's answer to what it accepts.
-type status struct {
-	Status string `json:"status"`
-}
-
-func say(w http.ResponseWriter, code int, body any) {
+func (n *instance) answer(w http.ResponseWriter, r *http.Request, answer []byte, failure error) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.MarshalWrite(w, body) // nobody is left to be told
+	if refused := n.settle(r.PathValue("id"), answer, failure); refused != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.MarshalWrite(w, refused) // nobody is left to be told
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = io.WriteString(w, `{"status":"OK"}`)
 }

@@ -55,7 +55,7 @@ func New(functions []Function, cfg Config) (*Fleet, error) {
 		if _, err := os.Stat(function.Binary); err != nil {
 			return nil, fmt.Errorf("binary of the function %s: %w", function.Name, err)
 		}
-		f.pools[function.Name] = newPool(f, function.withDefaults())
+		f.pools[function.Name] = newPool(f, function)
 	}
 	return f, nil
 }

@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"cmp"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -9,7 +8,7 @@ import (
 	"time"
 )
 
-// DefaultInstances bounds the instances of a function that does not set its own bound.
+// DefaultInstances bounds the instances of a function that no event source invokes.
 const DefaultInstances = 4
 
 // Function is a function as a template declares it.
@@ -17,16 +16,9 @@ type Function struct {
 	Name        string
 	Binary      string            // path of its executable
 	Environment map[string]string // the variables that the template gives it
-	Timeout     time.Duration     // of an invocation, default 3 s, as Lambda's
-	MemoryMB    int               // what it is told of its memory, default 128; nothing enforces it
-	Instances   int               // most at a time, default [DefaultInstances]
-}
-
-func (f Function) withDefaults() Function {
-	f.Timeout = cmp.Or(f.Timeout, 3*time.Second)
-	f.MemoryMB = cmp.Or(f.MemoryMB, 128)
-	f.Instances = cmp.Or(f.Instances, DefaultInstances)
-	return f
+	Timeout     time.Duration     // of an invocation
+	MemoryMB    int               // what it is told of its memory; nothing enforces it
+	Instances   int               // most at a time
 }
 
 // environment is the whole environment of the function's processes: the template's variables and Lambda's own, which a

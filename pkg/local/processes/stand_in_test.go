@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +100,7 @@ func newFleet(t *testing.T, f Function, cfg Config) *Fleet {
 		f.Environment = map[string]string{"STAND_IN": "echo"}
 	}
 	f.Name, f.Binary = "echo", self
-	if f.Timeout == 0 {
-		f.Timeout = 20 * time.Second
-	}
+	f.Timeout, f.Instances = cmp.Or(f.Timeout, 20*time.Second), cmp.Or(f.Instances, DefaultInstances)
 	fleet, err := New([]Function{f}, cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"syscall"
@@ -38,7 +37,7 @@ type Config struct {
 	Fresh          bool             // start with no data
 	NoDemo         bool             // without demo records
 	PrivateTargets bool             // webhooks may reach loopback and private addresses
-	TableServer    tableserver.Kind // "" is the platform's
+	TableServer    tableserver.Kind // unless TableEndpoint is set
 	Table          string           // the table's name; "" is commerce
 	TableEndpoint  string           // of a table server to use instead of starting one
 	QueueEndpoint  string           // of a queue server to use instead of the runner's own
@@ -65,11 +64,6 @@ const (
 // Run runs the service until ctx ends, then ends everything that it started, within 15 s.
 func Run(ctx context.Context, cfg Config) (err error) {
 	cfg.Table = cmp.Or(cfg.Table, tableName)
-	if cfg.TableServer == "" && cfg.TableEndpoint == "" {
-		if cfg.TableServer, err = tableserver.KindFor(runtime.GOOS, runtime.GOARCH); err != nil {
-			return err
-		}
-	}
 	// The heap is small, so that by default the collector would run after every few requests.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	model, err := readTemplate(cfg.Template)
@@ -98,7 +92,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	r := &run{cfg: cfg, folder: data, state: state, listener: listener, servers: &servers{}, model: model}
 	defer func() { err = errors.Join(err, r.servers.close()) }()
-	if err := r.start(ctx); err != nil {
+	if err := r.servers.start(ctx, &r.cfg, data, listener); err != nil {
 		return err
 	}
 	if err := r.provision(ctx); err != nil {
@@ -141,20 +135,6 @@ type run struct {
 	model     *template.Model
 	queues    map[string]provision.Queue
 	streamARN string
-}
-
-// start starts the servers. It refuses a folder that lost the table that it had.
-func (r *run) start(ctx context.Context) error {
-	own := r.cfg.TableEndpoint == ""
-	if own {
-		if err := r.state.checkTable(r.folder); err != nil {
-			return err
-		}
-	}
-	if err := r.servers.start(ctx, &r.cfg, r.folder, r.listener); err != nil || !own {
-		return err
-	}
-	return r.state.keepTable()
 }
 
 // provision makes the table and the queues, and reads the template again with the values of its references.

@@ -31,7 +31,6 @@ type state struct {
 	ClientSecret   string   `json:"clientSecret"`
 	APIKey         string   `json:"apiKey"`
 	DemoSent       bool     `json:"demoSent"`
-	OwnTable       bool     `json:"ownTable"` // the folder has had a table
 
 	path string
 }
@@ -41,8 +40,8 @@ func openState(f *folder) (*state, error) {
 	s := &state{path: f.path(stateName)}
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if f.holds("table/*.db") || f.holds("queues/*.journal") {
-			return nil, gone(s.path, "the data there cannot be read without it")
+		if f.holds("table/*.db") {
+			return nil, fmt.Errorf("%s is gone: the data there cannot be read without it: restore it, or start with no data by --fresh", s.path)
 		}
 		s.ServiceKey = make([]byte, app.ServiceKeySize)
 		if _, err := rand.Read(s.ServiceKey); err != nil {
@@ -98,28 +97,6 @@ func (s *state) save() error {
 		return fmt.Errorf("write the runner's state: %w", err)
 	}
 	return nil
-}
-
-// checkTable refuses a folder that lost the table that it had.
-func (s *state) checkTable(f *folder) error {
-	if s.OwnTable && !f.holds("table/*.db") {
-		return gone(f.path("table"), "it had the records and applications")
-	}
-	return nil
-}
-
-// keepTable notes that the folder has a table from now on.
-func (s *state) keepTable() error {
-	if s.OwnTable {
-		return nil
-	}
-	s.OwnTable = true
-	return s.save()
-}
-
-// gone is the error for a file that a folder with data lacks.
-func gone(path, why string) error {
-	return fmt.Errorf("%s is gone: %s: restore it, or start with no data by --fresh", path, why)
 }
 
 // damaged is the error for a file that cannot be parsed.

@@ -2,7 +2,6 @@ package tableserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -33,17 +32,11 @@ func (s *Server) openControl(ctx context.Context, size int64) error {
 	} else {
 		_, err = s.control.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(streamControl)})
 	}
-	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
-		return errEarlier
-	}
 	if err != nil {
 		return fmt.Errorf("checking the table file: %w", err)
 	}
 	return nil
 }
-
-// errEarlier refuses a file that grows with every write: nothing trims its streams.
-var errEarlier = errors.New("an earlier version made the table file: run that version, or start with no data by --fresh")
 
 // Trim deletes the oldest records of a table's stream, up to and including the sequence number that every consumer is
 // past, at most 5,000 in a call so that writes hardly wait. The newest record stays whatever the number: the server

@@ -1,7 +1,6 @@
 package tableserver
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,19 +102,6 @@ func TestStreamStatementsOfTheServerUseTheIndexes(t *testing.T) {
 				t.Errorf("plan of %s: got %s, want a search by %s", test.statement, plan, test.index)
 			}
 		})
-	}
-}
-
-// An earlier version made its files without the control table.
-func TestAFileOfAnEarlierVersionIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "tables.db")
-	if err := os.WriteFile(file, emptyFile, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sqlite(t, file, `DROP TABLE "stream-control"; DROP TABLE "expiry-control"; DELETE FROM _tables;`)
-	if _, err := Start(t.Context(), pinned(t), dir); !errors.Is(err, errEarlier) {
-		t.Errorf("got %v, want %v", err, errEarlier)
 	}
 }
 
