@@ -87,16 +87,10 @@ func decisionOf(answer *events.APIGatewayCustomAuthorizerResponse) (decision, er
 	if answer.PrincipalID == "" {
 		return decision{}, errors.New("principalId is missing")
 	}
-	statements := answer.PolicyDocument.Statement
-	if len(statements) == 0 {
+	if len(answer.PolicyDocument.Statement) == 0 {
 		return decision{}, errors.New("policyDocument has no statement")
 	}
-	for i, s := range statements {
-		if s.Effect != "Allow" && s.Effect != "Deny" {
-			return decision{}, fmt.Errorf("statement %d: effect is %q", i, s.Effect)
-		}
-	}
-	d := decision{statements: statements, context: map[string]any{"principalId": answer.PrincipalID}}
+	d := decision{statements: answer.PolicyDocument.Statement, context: map[string]any{"principalId": answer.PrincipalID}}
 	for name, value := range answer.Context {
 		switch value.(type) {
 		case nil:
@@ -116,7 +110,7 @@ func allows(statements []events.IAMPolicyStatement, methodARN string) bool {
 		if !matches(s.Action, "execute-api:Invoke") || !matches(s.Resource, methodARN) {
 			continue
 		}
-		if s.Effect == "Deny" {
+		if s.Effect != "Allow" {
 			return false
 		}
 		allowed = true

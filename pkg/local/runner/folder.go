@@ -87,12 +87,6 @@ func (f *folder) remove(names ...string) error {
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
 
-// holds reports whether the folder has a file of the pattern.
-func (f *folder) holds(pattern string) bool {
-	found, err := filepath.Glob(f.path(pattern)) // a wrong pattern is the only error
-	return err == nil && len(found) > 0
-}
-
 // discard removes the folder if this run made it and put nothing but the lock there.
 func (f *folder) discard() {
 	if f.made {

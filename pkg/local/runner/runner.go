@@ -193,12 +193,8 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 		return shutdown(context.WithoutCancel(ctx), server)
 	})
 	if r.servers.table != nil {
-		upkeep := &upkeep{
-			server: r.servers.table, table: r.cfg.Table, ttl: r.model.Table.TTL, past: src.feed.Position, logger: r.cfg.Logger,
-			trimEvery: time.Second, sweepEvery: time.Minute,
-		}
 		group.Go(func() error {
-			upkeep.run(ctx)
+			r.upkeep(src.feed.Position).run(ctx)
 			return nil
 		})
 	}
@@ -209,12 +205,10 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 
 // unlessEnded drops errors after the run has ended, which are only its consequence.
 func unlessEnded(ctx context.Context, err error) error {
-	select {
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil
-	default:
-		return err
 	}
+	return err
 }
 
 // shutdown waits until requests in progress end, and closes those that take longer than the grace.

@@ -40,7 +40,7 @@ func openState(f *folder) (*state, error) {
 	s := &state{path: f.path(stateName)}
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if f.holds("table/*.db") {
+		if tables, _ := filepath.Glob(f.path("table/*.db")); len(tables) > 0 {
 			return nil, fmt.Errorf("%s is gone: the data there cannot be read without it: restore it, or start with no data by --fresh", s.path)
 		}
 		s.ServiceKey = make([]byte, app.ServiceKeySize)

@@ -33,23 +33,19 @@ func startProcess(binary string, args ...string) (c *process, err error) {
 	return c, nil
 }
 
-// stop ends the child and returns when it is gone.
+// stop ends the child, by force if it hangs, and returns when it is gone.
 func (c *process) stop() error {
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("asking the table server to end: %w", err)
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill} {
+		if err := c.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("ending the table server: %w", err)
+		}
+		select {
+		case <-c.ended:
+			return nil
+		case <-time.After(stopGrace):
+		}
 	}
-	patience := time.NewTimer(stopGrace)
-	defer patience.Stop()
-	select {
-	case <-c.ended:
-		return nil
-	case <-patience.C:
-	}
-	if err := c.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("killing the table server: %w", err)
-	}
-	<-c.ended
-	return nil
+	return errors.New("the table server does not end")
 }
 
 // failure says how an ended child ended, with what it said.

@@ -23,57 +23,6 @@ func byPath(m *Model) map[string]map[string]Route {
 	return methods
 }
 
-func TestEveryPathDeclaresWhatAPIGatewayWouldAnswerItself(t *testing.T) {
-	methods := byPath(stack(t))
-	for _, path := range []string{"/", "/{proxy+}"} {
-		if methods[path] == nil {
-			t.Errorf("%s is not declared", path)
-		}
-	}
-	for path, declared := range methods {
-		other, ok := declared[AnyMethod]
-		if !ok || other.Authorizer != "" {
-			t.Errorf("%s: want ANY without an authorizer, got %+v", path, other)
-		}
-		get, hasGet := declared["GET"]
-		head, hasHead := declared["HEAD"]
-		if hasGet != hasHead || get.Authorizer != head.Authorizer {
-			t.Errorf("%s: HEAD and GET differ: %+v, %+v", path, head, get)
-		}
-		for method, route := range declared {
-			if route.Function != other.Function {
-				t.Errorf("%s %s goes to %s, ANY to %s", method, path, route.Function, other.Function)
-			}
-		}
-	}
-}
-
-func TestEveryRouteBelongsToItsAreaAndAuthorizer(t *testing.T) {
-	for _, r := range stack(t).API.Routes {
-		function, authorizer := "api", ""
-		switch {
-		case strings.HasPrefix(r.Path, "/developers/webhooks/"), r.Path == "/developers/applications/{id}/alerts":
-			function, authorizer = "webhooks", "JwtOnly"
-		case strings.HasPrefix(r.Path, "/developers/applications"):
-			function, authorizer = "developers", "JwtOnly"
-		case strings.HasPrefix(r.Path, "/oauth/"), strings.HasPrefix(r.Path, "/.well-known/"):
-			function = "developers"
-		case strings.HasPrefix(r.Path, "/ingest/"):
-			function, authorizer = "receipts", "JwtOnly"
-		case slices.Contains([]string{"/", "/portal", "/portal/{proxy+}", "/docs", "/docs/{proxy+}", "/llms.txt", "/openapi.json"}, r.Path):
-			function = "portal"
-		case strings.HasPrefix(r.Path, "/api/"):
-			authorizer = "Any"
-		}
-		if r.Method == AnyMethod {
-			authorizer = ""
-		}
-		if r.Function != function || r.Authorizer != authorizer {
-			t.Errorf("%s %s: function %q, authorizer %q; want %q, %q", r.Method, r.Path, r.Function, r.Authorizer, function, authorizer)
-		}
-	}
-}
-
 // A local run knows these kinds only, and takes them for granted.
 func TestAuthorizersTakeRequestsAndIntegrationsAreProxies(t *testing.T) {
 	service, _ := templates(t)
