@@ -1,19 +1,15 @@
 package tableserver
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
@@ -106,9 +102,7 @@ func TestStreamStatementsOfTheServerUseTheIndexes(t *testing.T) {
 }
 
 func TestTrimKeepsTheNewestRecordSoThatNumbersRise(t *testing.T) {
-	server := start(t, t.TempDir())
-	db := client(server)
-	createTable(t, db)
+	server, db := newTable(t)
 	for i := range 10 {
 		if err := put(t.Context(), db, strconv.Itoa(i), nil); err != nil {
 			t.Fatal(err)
@@ -138,64 +132,6 @@ func TestTrimKeepsTheNewestRecordSoThatNumbersRise(t *testing.T) {
 	for _, bad := range []string{"", "x", "1.5"} {
 		if err := server.Trim(t.Context(), table, bad); err == nil {
 			t.Errorf("Trim to %q works, want an error", bad)
-		}
-	}
-}
-
-func TestTrimDoesNotDisturbWrites(t *testing.T) {
-	dir := t.TempDir()
-	server := start(t, dir)
-	db := client(server)
-	createTable(t, db)
-	const writers, each = 4, 250
-	stop := make(chan struct{})
-	var trimming, writing sync.WaitGroup
-	trimming.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				if err := server.Trim(t.Context(), table, "1000000"); err != nil {
-					t.Errorf("Trim beside writes: %v", err)
-					return
-				}
-			}
-		}
-	})
-	for w := range writers {
-		writing.Go(func() {
-			for i := range each {
-				if err := put(t.Context(), db, fmt.Sprintf("%d-%d", w, i), map[string]types.AttributeValue{"v": &types.AttributeValueMemberN{Value: "1"}}); err != nil {
-					t.Errorf("put beside trims: %v", err)
-					return
-				}
-			}
-		})
-	}
-	writing.Wait()
-	close(stop)
-	trimming.Wait()
-	if _, _, highest := sequence(t, db); highest != writers*each {
-		t.Errorf("highest sequence number is %d after %d puts", highest, writers*each)
-	}
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	start(t, dir) // which checks the file
-}
-
-func TestTrimIsBounded(t *testing.T) {
-	server := start(t, t.TempDir())
-	db := client(server)
-	createTable(t, db)
-	fill(t, db, 5100, time.Now())
-	for _, want := range []int{100, 1} {
-		if err := server.Trim(t.Context(), table, "1000000"); err != nil {
-			t.Fatal(err)
-		}
-		if count, _, highest := sequence(t, db); count != want || highest != 5100 {
-			t.Errorf("after Trim: %d records up to %d, want %d up to 5100", count, highest, want)
 		}
 	}
 }

@@ -15,14 +15,17 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/local/provision"
+	"github.com/commerce-integration/service/pkg/local/template"
 )
 
 const table = "commerce"
 
-func start(t testing.TB, dir string) *Server {
+// start starts a server that ends with the test.
+func start(t testing.TB, dir string) (*Server, *dynamodb.Client) {
 	t.Helper()
 	server, err := Start(t.Context(), pinned(t), dir)
 	if err != nil {
@@ -33,36 +36,29 @@ func start(t testing.TB, dir string) *Server {
 			t.Errorf("Close: %v", err)
 		}
 	})
-	return server
+	return server, server.client()
 }
 
-func client(s *Server) *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		Region:       "eu-central-1",
-		BaseEndpoint: aws.String(s.Endpoint()),
-		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-}
-
-func createTable(t testing.TB, db *dynamodb.Client) string {
+// newTable starts a server with the service's table.
+func newTable(t testing.TB) (*Server, *dynamodb.Client) {
 	t.Helper()
-	made, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName:   aws.String(table),
-		BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("PK"), AttributeType: types.ScalarAttributeTypeS},
-			{AttributeName: aws.String("SK"), AttributeType: types.ScalarAttributeTypeS},
-		},
-		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String("PK"), KeyType: types.KeyTypeHash},
-			{AttributeName: aws.String("SK"), KeyType: types.KeyTypeRange},
-		},
-		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
-	})
+	server, db := start(t, t.TempDir())
+	createTable(t, db)
+	return server, db
+}
+
+// templateFile is absolute, since a test changes the folder.
+var templateFile, _ = filepath.Abs("../../../template.yaml")
+
+func createTable(t testing.TB, db *dynamodb.Client) {
+	t.Helper()
+	model, err := template.Load(templateFile, map[string]string{"JwtIssuer": "i", "JwtAudience": "a"})
 	if err != nil {
-		t.Fatalf("creating the table: %v", err)
+		t.Fatal(err)
 	}
-	return aws.ToString(made.TableDescription.LatestStreamArn)
+	if _, err := provision.Table(t.Context(), db, model.Table, table); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func key(pk string) map[string]types.AttributeValue {
@@ -90,28 +86,14 @@ func exists(t *testing.T, db *dynamodb.Client, pk string) bool {
 	return got.Item != nil
 }
 
-func TestCloseDoesNotWaitForIdleConnections(t *testing.T) {
-	server := start(t, t.TempDir())
-	createTable(t, client(server))
-	begin := time.Now()
-	if err := server.Close(); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
-	if took := time.Since(begin); took > stopGrace {
-		t.Errorf("Close took %v with an idle connection open, want less than the %v after which it kills", took, stopGrace)
-	}
-}
-
-func TestAnAcknowledgedWriteSurvivesAKill(t *testing.T) {
+func TestAnAcknowledgedWriteSurvivesAKillAndTrimsBesideIt(t *testing.T) {
 	dir := t.TempDir()
-	server := start(t, dir)
-	createTable(t, client(server))
-
+	server, db := start(t, dir)
+	createTable(t, db)
 	const writers, enough = 4, 200
 	acknowledged := make(chan string, 1<<16)
 	var running sync.WaitGroup
 	for w := range writers {
-		db := dynamodb.New(client(server).Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 		running.Go(func() {
 			for i := 0; ; i++ {
 				pk := fmt.Sprintf("w%d-%d", w, i)
@@ -122,7 +104,11 @@ func TestAnAcknowledgedWriteSurvivesAKill(t *testing.T) {
 			}
 		})
 	}
-	waitUntil(t, "enough writes", func() bool { return len(acknowledged) >= enough })
+	for len(acknowledged) < enough {
+		if err := server.Trim(t.Context(), table, "1000000"); err != nil {
+			t.Fatalf("Trim beside writes: %v", err)
+		}
+	}
 	if err := server.child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,11 +117,7 @@ func TestAnAcknowledgedWriteSurvivesAKill(t *testing.T) {
 	if err := server.Err(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("Err after a kill = %v, want it to say so", err)
 	}
-	if err := server.Close(); err != nil {
-		t.Fatalf("Close after a kill: %v", err)
-	}
-
-	again := client(start(t, dir))
+	_, again := start(t, dir) // which checks the file
 	for close(acknowledged); len(acknowledged) > 0; {
 		if pk := <-acknowledged; !exists(t, again, pk) {
 			t.Errorf("item %s was acknowledged before the kill and is gone", pk)
@@ -145,10 +127,10 @@ func TestAnAcknowledgedWriteSurvivesAKill(t *testing.T) {
 
 func TestADamagedFileIsNamed(t *testing.T) {
 	whole := t.TempDir()
-	server := start(t, whole)
-	createTable(t, client(server))
+	server, db := start(t, whole)
+	createTable(t, db)
 	for i := range 200 {
-		if err := put(t.Context(), client(server), strconv.Itoa(i), map[string]types.AttributeValue{"v": &types.AttributeValueMemberS{Value: strings.Repeat("x", 1000)}}); err != nil {
+		if err := put(t.Context(), db, strconv.Itoa(i), map[string]types.AttributeValue{"v": &types.AttributeValueMemberS{Value: strings.Repeat("x", 1000)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,29 +177,17 @@ func TestABinaryThatDoesNotServeIsAnError(t *testing.T) {
 	}
 }
 
-// waitUntil polls a condition of a real process.
-func waitUntil(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 func TestTablesOutliveTheServerInAnyDirectoryAndNothingElseIsLeft(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"relative", "a b%20c?d=e#f&ü", filepath.Join(t.TempDir(), "not", "yet", "there")} {
-		first := start(t, dir)
-		createTable(t, client(first))
-		if err := put(t.Context(), client(first), "a", nil); err != nil {
+		first, db := start(t, dir)
+		createTable(t, db)
+		if err := put(t.Context(), db, "a", nil); err != nil {
 			t.Fatalf("put in %q: %v", dir, err)
 		}
-		if err := first.Trim(t.Context(), table, "1"); err != nil {
-			t.Errorf("Trim in %q: %v", dir, err)
-		}
-		if err := first.Close(); err != nil {
-			t.Fatalf("Close in %q: %v", dir, err)
+		begin := time.Now() // an idle connection is open
+		if err := first.Close(); err != nil || time.Since(begin) > stopGrace {
+			t.Errorf("Close in %q: %v after %v, want the server to end by itself", dir, err, time.Since(begin))
 		}
 		if _, err := net.Dial("tcp", strings.TrimPrefix(first.Endpoint(), "http://")); err == nil {
 			t.Errorf("%s still answers after Close", first.Endpoint())
@@ -225,7 +195,7 @@ func TestTablesOutliveTheServerInAnyDirectoryAndNothingElseIsLeft(t *testing.T) 
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "tables.db" {
 			t.Errorf("Close left %v in %q, %v; want the table file alone", left, dir, err)
 		}
-		if second := start(t, dir); !exists(t, client(second), "a") {
+		if _, db := start(t, dir); !exists(t, db, "a") {
 			t.Errorf("in %q the item is gone after a restart", dir)
 		}
 	}
@@ -235,13 +205,12 @@ func TestAnInterruptOfTheTerminalLeavesTheServerToItsCaller(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux can block a signal in a child")
 	}
-	server := start(t, t.TempDir())
-	createTable(t, client(server))
+	server, db := newTable(t)
 	for range 3 {
 		if err := server.child.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		if err := put(t.Context(), client(server), "a", nil); err != nil {
+		if err := put(t.Context(), db, "a", nil); err != nil {
 			t.Fatalf("put after an interrupt: %v", err)
 		}
 	}

@@ -3,7 +3,6 @@ package tableserver
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,9 +13,7 @@ import (
 const ttl = "expiresAtEpoch"
 
 func TestSweepDeletesWhatDynamoDBWouldExpire(t *testing.T) {
-	server := start(t, t.TempDir())
-	db := client(server)
-	createTable(t, db)
+	server, db := newTable(t)
 	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
 	items := []struct {
 		pk   string
@@ -62,9 +59,7 @@ func TestSweepDeletesWhatDynamoDBWouldExpire(t *testing.T) {
 }
 
 func TestSweepLeavesAnItemThatWasProlonged(t *testing.T) {
-	server := start(t, t.TempDir())
-	db := client(server)
-	createTable(t, db)
+	server, db := newTable(t)
 	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
 	if err := put(t.Context(), db, "prolonged", map[string]types.AttributeValue{ttl: epoch(now.Add(time.Hour))}); err != nil {
 		t.Fatal(err)
@@ -75,31 +70,35 @@ func TestSweepLeavesAnItemThatWasProlonged(t *testing.T) {
 	}
 }
 
-func TestSweepIsBounded(t *testing.T) {
-	server := start(t, t.TempDir())
-	db := client(server)
-	createTable(t, db)
+func TestTrimAndSweepAreBounded(t *testing.T) {
+	server, db := newTable(t)
 	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
-	const more = 7
-	fill(t, db, sweepLimit+more, now.Add(-time.Minute))
-	for _, want := range []int{sweepLimit, more, 0} {
-		if got, err := server.Sweep(t.Context(), table, ttl, now); err != nil || got != want {
-			t.Errorf("a sweep deleted %d, %v; want %d", got, err, want)
+	const live, more = 4100, 7
+	fill(t, db, "expired", sweepLimit+more, now.Add(-time.Minute))
+	fill(t, db, "live", live, now.Add(time.Hour))
+	for _, want := range []int{live + sweepLimit + more - 5000, 1} {
+		if err := server.Trim(t.Context(), table, "1000000"); err != nil {
+			t.Fatal(err)
 		}
+		if count, _, highest := sequence(t, db); count != want || highest != live+sweepLimit+more {
+			t.Errorf("after Trim: %d records up to %d, want %d", count, highest, want)
+		}
+	}
+	if got, err := server.Sweep(t.Context(), table, ttl, now); err != nil || got != sweepLimit {
+		t.Errorf("a sweep deleted %d, %v; want %d", got, err, sweepLimit)
 	}
 }
 
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// fill puts n items of about 600 bytes.
-func fill(t testing.TB, db *dynamodb.Client, n int, expires time.Time) {
+// fill puts n items.
+func fill(t testing.TB, db *dynamodb.Client, name string, n int, expires time.Time) {
 	t.Helper()
-	text := &types.AttributeValueMemberS{Value: strings.Repeat("x", 500)}
 	for first := 1; first <= n; first += 25 {
 		var puts []types.WriteRequest
 		for i := first; i < min(first+25, n+1); i++ {
-			item := key(fmt.Sprintf("filled-%d", i))
-			item["v"], item[ttl] = text, epoch(expires)
+			item := key(fmt.Sprint(name, i))
+			item[ttl] = epoch(expires)
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
 		}
 		if _, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}}); err != nil {
