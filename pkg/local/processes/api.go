@@ -49,12 +49,12 @@ func (n *instance) serveResponse(w http.ResponseWriter, r *http.Request) {
 		return // the process is gone, and its end fails the invocation
 	}
 	if len(answer) > MaxPayload {
-		n.answer(w, r, nil, &FunctionError{
+		n.answer(w, nil, &FunctionError{
 			Type: "Function.ResponseSizeTooLarge", Message: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", MaxPayload),
 		})
 		return
 	}
-	n.answer(w, r, answer, nil)
+	n.answer(w, answer, nil)
 }
 
 func (n *instance) serveError(w http.ResponseWriter, r *http.Request) {
@@ -69,16 +69,13 @@ func (n *instance) serveError(w http.ResponseWriter, r *http.Request) {
 	if failure.Type == "" {
 		failure.Type = r.Header.Get("Lambda-Runtime-Function-Error-Type")
 	}
-	n.answer(w, r, nil, failure)
+	n.answer(w, nil, failure)
 }
 
-func (n *instance) answer(w http.ResponseWriter, r *http.Request, answer []byte, failure error) {
+// answer takes the outcome of the process's invocation, whose id a Go function does not mistake.
+func (n *instance) answer(w http.ResponseWriter, answer []byte, failure error) {
+	n.settle(outcome{answer, failure})
 	w.Header().Set("Content-Type", "application/json")
-	if refused := n.settle(r.PathValue("id"), answer, failure); refused != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		_ = json.MarshalWrite(w, refused) // nobody is left to be told
-		return
-	}
 	w.WriteHeader(http.StatusAccepted)
-	_, _ = io.WriteString(w, `{"status":"OK"}`)
+	_, _ = io.WriteString(w, `{"status":"OK"}`) // nobody is left to be told
 }

@@ -24,13 +24,8 @@ type instance struct {
 	asks chan chan<- *invocation // the process asks for work
 	gone <-chan struct{}         // closed when the process has ended
 
-	mu      sync.Mutex  // guards what follows
-	current *invocation // what the process has
-	outcome *outcome    // of current, until the process asks for more
-}
-
-func newInstance(p *pool) *instance {
-	return &instance{pool: p, asks: make(chan chan<- *invocation)}
+	mu      sync.Mutex
+	outcome *outcome // of the process's invocation, until it asks for more
 }
 
 // start starts a process with its Runtime API.
@@ -39,7 +34,7 @@ func (p *pool) start() (*instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the runtime API: %w", err)
 	}
-	n := newInstance(p)
+	n := &instance{pool: p, asks: make(chan chan<- *invocation)}
 	n.api = &http.Server{Handler: n.handler(), ReadHeaderTimeout: 10 * time.Second}
 	go n.api.Serve(listener) //nolint:errcheck // it ends by Close
 	stream := time.Now().UTC().Format("2006/01/02") + "/[" + version + "]" + strings.ReplaceAll(uuid.NewString(), "-", "")
@@ -73,7 +68,7 @@ func (n *instance) serve(i *invocation) (*invocation, outcome) {
 		return i, outcome{err: err}
 	}
 	for {
-		n.begin(i, timeout)
+		i.deadline = time.Now().Add(timeout) // the initialization is not in it
 		ask <- i
 		// As in Lambda an invocation is over only when the process asks for the next.
 		ask, err = n.asked(i, timeout, i.failed("Sandbox.Timedout", "Task timed out after %.2f seconds", timeout.Seconds()))
@@ -107,20 +102,12 @@ func (n *instance) asked(i *invocation, limit time.Duration, late error) (chan<-
 	}
 }
 
-// begin makes i the process's invocation. Its timeout runs from here and does not include the initialization.
-func (n *instance) begin(i *invocation, timeout time.Duration) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.current = i
-	i.deadline = time.Now().Add(timeout)
-}
-
 // end returns the outcome of the process's invocation: what it answered, or the error.
 func (n *instance) end(i *invocation, err error) outcome {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := n.outcome
-	n.current, n.outcome = nil, nil
+	n.outcome = nil
 	switch {
 	case o != nil:
 		return *o
@@ -144,13 +131,9 @@ func (n *instance) idle() *invocation {
 	return nil
 }
 
-// settle takes the outcome of the process's invocation. It refuses another ID or a second outcome.
-func (n *instance) settle(id string, answer []byte, failure error) (refused *FunctionError) {
+// settle keeps the outcome of the process's invocation.
+func (n *instance) settle(o outcome) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.current == nil || n.outcome != nil || n.current.id != id {
-		return &FunctionError{Type: "InvalidRequestID", Message: "Invalid request ID"}
-	}
-	n.outcome = &outcome{answer, failure}
-	return nil
+	n.outcome = &o
 }
