@@ -113,6 +113,32 @@ func TestARestartGoesOnAtTheCheckpoint(t *testing.T) {
 	})
 }
 
+// Whenever the runner is killed, what its checkpoint is past has been processed, and the batch before it has not to come
+// again.
+func TestTheCheckpointIsWhatTheCallsBeforeHaveProcessed(t *testing.T) {
+	inBubble(t, func(s *scene) {
+		keys := numbered(1, 11) // so that a key is its sequence number
+		s.stream.put("t", "rec", keys...)
+		processed := "0"
+		h := &handler{answer: func(call int, keys []string) (string, error) {
+			text, err := os.ReadFile(filepath.Join(s.dir, "0"))
+			if held := `{"streamArn":"arn","workers":["` + processed + `"]}`; call > 1 && string(text) != held || call == 1 && !os.IsNotExist(err) {
+				s.Errorf("call %d: the checkpoint is %s, %v; want %s", call, text, err, held)
+			}
+			if call%3 == 2 {
+				return broken()
+			}
+			processed = strings.TrimLeft(keys[len(keys)-1], "0")
+			return "", nil
+		}}
+		s.run(StreamConfig{BatchSize: 2}, h)
+		pass(time.Minute)
+		if processed != "10" {
+			s.Errorf("processed up to %s, want all", processed)
+		}
+	})
+}
+
 func TestAnInvocationInProgressIsFinished(t *testing.T) {
 	inBubble(t, func(s *scene) {
 		s.stream.put("t", "rec", "a")
