@@ -58,8 +58,8 @@ func openFile(t testing.TB, name string, data []byte) (s *Server, dir string, er
 
 func TestJournalCutAtAnyByteIsReadAsFarAsItIsWhole(t *testing.T) {
 	journal := journalOf(t)
-	dir, all := t.TempDir(), []string{"first", "second", "third"}
-	seen := map[int]bool{}
+	dir := t.TempDir()
+	all, seen := []string{"first", "second", "third"}, map[int]bool{}
 	for length := range len(journal) + 1 {
 		if err := os.WriteFile(filepath.Join(dir, journalName), journal[:length], 0o600); err != nil {
 			t.Fatal(err)

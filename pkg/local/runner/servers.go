@@ -183,7 +183,7 @@ const hugeBytes = 300 << 10
 
 // An httpClient keeps these limits.
 type httpClient struct {
-	inner       *http.Client
+	inner       aws.HTTPClient
 	large, huge *semaphore.Weighted // requests that are under way
 }
 

@@ -89,42 +89,8 @@ func TestFunctionsMaySendDeliveriesToBothLanes(t *testing.T) {
 	}
 }
 
-// The dispatcher's events need no order; those of the indexer would meet at one tail.
-func TestOnlyTheDispatcherTakesBatchesOfAShardSideBySide(t *testing.T) {
-	for _, test := range []struct {
-		parameters []string
-		want       int
-	}{{nil, 10}, {[]string{"DispatcherParallelization=3"}, 3}} {
-		m := stack(t, test.parameters...)
-		dispatcher, indexer := m.Functions["dispatcher"].Streams[0].ParallelizationFactor, m.Functions["indexer"].Streams[0].ParallelizationFactor
-		if dispatcher != test.want || indexer != 1 {
-			t.Errorf("%v: factors %d of the dispatcher, %d of the indexer; want %d and 1", test.parameters, dispatcher, indexer, test.want)
-		}
-	}
-}
-
-func TestStreamSourcesFilterByItemType(t *testing.T) {
-	want := map[string][]string{
-		"dispatcher": {
-			`{"dynamodb":{"NewImage":{"t":{"S":["rec"]}}}}`,
-			`{"dynamodb":{"NewImage":{"t":{"S":["end"]},"status":{"S":["DISABLED"]}}}}`,
-			`{"dynamodb":{"NewImage":{"alert":{"S":["endpoint.failing","endpoint.disabling","endpoint.recovered","event.failed"]}}}}`,
-			`{"dynamodb":{"NewImage":{"t":{"S":["beat"]}}}}`,
-		},
-		"indexer": {`{"dynamodb":{"NewImage":{"t":{"S":["rec","evt","beat"]}}}}`},
-	}
-	got := map[string][]string{}
-	for _, f := range stack(t).Functions {
-		for _, source := range f.Streams {
-			got[f.Name] = source.Filters
-		}
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("stream filters %v, want %v", got, want)
-	}
-}
-
-// The reader takes these properties for granted.
+// The reader takes most of these properties for granted. The dispatcher's events need no order, so that it takes batches
+// of a shard side by side; those of the indexer would meet at one tail.
 func TestSourcesLoseNothing(t *testing.T) {
 	type guaranteed struct {
 		FunctionResponseTypes      []string
@@ -133,23 +99,38 @@ func TestSourcesLoseNothing(t *testing.T) {
 		StartingPosition           string
 		MaximumRetryAttempts       int
 		MaximumRecordAgeInSeconds  int
-		FilterCriteria             *struct{}
+		ParallelizationFactor      int
+		FilterCriteria             struct{ Filters []struct{ Pattern string } }
 	}
-	m := stack(t)
+	partial := []string{"ReportBatchItemFailures"}
+	stream := func(factor int, patterns ...string) guaranteed {
+		g := guaranteed{partial, 0, "true", "TRIM_HORIZON", -1, -1, factor, struct{ Filters []struct{ Pattern string } }{}}
+		for _, p := range patterns {
+			g.FilterCriteria.Filters = append(g.FilterCriteria.Filters, struct{ Pattern string }{`{"dynamodb":{"NewImage":` + p + `}}`})
+		}
+		return g
+	}
+	m := stack(t, "DispatcherParallelization=3")
+	want := map[string]guaranteed{
+		"DispatcherChanges": stream(3, `{"t":{"S":["rec"]}}`, `{"t":{"S":["end"]},"status":{"S":["DISABLED"]}}`,
+			`{"alert":{"S":["endpoint.failing","endpoint.disabling","endpoint.recovered","event.failed"]}}`, `{"t":{"S":["beat"]}}`),
+		"IndexerChanges": stream(0, `{"t":{"S":["rec","evt","beat"]}}`),
+	}
+	got := map[string]guaranteed{}
 	for _, f := range m.Functions {
 		for _, source := range f.Streams {
-			got := properties[guaranteed](t, m, source.ID)
-			got.FilterCriteria = nil
-			want := guaranteed{[]string{"ReportBatchItemFailures"}, 0, "true", "TRIM_HORIZON", -1, -1, nil}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", source.ID, diff)
-			}
+			got[source.ID] = properties[guaranteed](t, m, source.ID)
 		}
 		for _, source := range f.Queues {
-			if diff := cmp.Diff(guaranteed{FunctionResponseTypes: []string{"ReportBatchItemFailures"}}, properties[guaranteed](t, m, source.ID)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", source.ID, diff)
-			}
+			got[source.ID] = properties[guaranteed](t, m, source.ID)
+			want[source.ID] = guaranteed{FunctionResponseTypes: partial}
 		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("event source mappings (-want +got):\n%s", diff)
+	}
+	if factor := stack(t).Functions["dispatcher"].Streams[0].ParallelizationFactor; factor != 10 {
+		t.Errorf("factor %d of the dispatcher, want 10", factor)
 	}
 }
 
