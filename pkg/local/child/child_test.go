@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 			fmt.Println("interrupted")
 		}
 	case "child":
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	}
 	os.Exit(m.Run())
 }
@@ -145,7 +145,7 @@ func runs(pid int) bool {
 
 func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

@@ -107,7 +107,7 @@ func (d *deployment) startEmulator(t *testing.T) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 		<-ended                                             // how shows in its log
 		if t.Failed() {
-			t.Logf("log of the emulator:\n%s", lastLines(log.String(), 60))
+			t.Logf("log of the emulator:\n%s", log)
 		}
 	})
 	await(t, "the emulator", func() bool {
@@ -199,18 +199,13 @@ func decode(t *testing.T, text []byte, into any) {
 	}
 }
 
-func lastLines(text string, n int) string {
-	lines := strings.Split(text, "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
 // patience is how long the test waits for what is to happen; the sweeper runs once a minute.
 const patience = 2 * time.Minute
 
 // await polls until the condition holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !holds(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %s", what, patience)
 		}

@@ -48,7 +48,7 @@ type Function struct {
 
 // Host holds the settings that all event sources of a runner share. Its zero value is usable.
 type Host struct {
-	Region string        // awsRegion of the events, default "local"
+	Region string        // awsRegion of the events
 	Grace  time.Duration // how long an invocation may continue once the source was told to end, default 10 s
 	Logger *slog.Logger  // default: nothing is logged
 }
@@ -57,7 +57,6 @@ func (h Host) withDefaults() Host {
 	if h.Grace <= 0 {
 		h.Grace = 10 * time.Second
 	}
-	h.Region = cmp.Or(h.Region, "local")
 	h.Logger = cmp.Or(h.Logger, slog.New(slog.DiscardHandler))
 	return h
 }

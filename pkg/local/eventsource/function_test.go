@@ -11,7 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
-func TestTheDeadlineIsTheFunctionsTimeout(t *testing.T) {
+func TestACallHasTheFunctionsTimeoutAndItsOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := Function{Timeout: 3 * time.Second, Invoke: func(ctx context.Context, _ []byte) ([]byte, error) {
 			deadline, ok := ctx.Deadline()
@@ -22,6 +22,11 @@ func TestTheDeadlineIsTheFunctionsTimeout(t *testing.T) {
 		}}
 		if got, err := f.call(t.Context(), Host{}.withDefaults(), nil); err != nil || string(got) != "answer" {
 			t.Errorf("call = %q, %v", got, err)
+		}
+		cause := errors.New("out of memory")
+		f.Invoke = func(context.Context, []byte) ([]byte, error) { return []byte("{}"), cause }
+		if got, err := f.call(t.Context(), Host{}.withDefaults(), nil); !errors.Is(err, cause) || got != nil {
+			t.Errorf("call = %q, %v; want %v", got, err, cause)
 		}
 	})
 }
@@ -61,13 +66,5 @@ func TestAnInvocationOutlivesTheEndByTheGraceOnly(t *testing.T) {
 				t.Errorf("an invocation of %v beyond a grace of 5s: got %v, want %q", test.takes, err, test.want)
 			}
 		})
-	}
-}
-
-func TestAFunctionErrorIsKept(t *testing.T) {
-	cause := errors.New("out of memory")
-	f := Function{Name: "worker", Timeout: time.Minute, Invoke: func(context.Context, []byte) ([]byte, error) { return []byte("{}"), cause }}
-	if got, err := f.call(t.Context(), Host{}.withDefaults(), nil); !errors.Is(err, cause) || got != nil {
-		t.Errorf("call = %q, %v; want %v", got, err, cause)
 	}
 }

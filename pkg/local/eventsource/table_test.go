@@ -93,9 +93,7 @@ func (h *handler) records(t *testing.T) (all []events.DynamoDBEventRecord) {
 
 func waitUntil(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	every := time.NewTicker(time.Millisecond)
-	defer every.Stop()
-	for deadline := time.Now().Add(time.Minute); !done(); <-every.C {
+	for deadline := time.Now().Add(time.Minute); !done(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

@@ -20,7 +20,7 @@ import (
 
 // Config holds the optional settings of a fleet.
 type Config struct {
-	Region string        // default us-east-1
+	Region string
 	Idle   time.Duration // after which an instance without work ends, default 1 min
 	Init   time.Duration // what a process may take until it asks for work, default 10 s, as Lambda's
 	Logs   io.Writer     // gets the functions' output; nil drops it
@@ -43,7 +43,6 @@ type Fleet struct {
 
 // New makes a fleet without instances. It fails when a binary is missing.
 func New(functions []Function, cfg Config) (*Fleet, error) {
-	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
 	cfg.Idle = cmp.Or(cfg.Idle, time.Minute)
 	cfg.Init = cmp.Or(cfg.Init, 10*time.Second)
 	if cfg.Logger == nil {

@@ -151,9 +151,7 @@ func failure(t *testing.T, f *Fleet, o order) *FunctionError {
 // waitUntil polls for at most a minute.
 func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	every := time.NewTicker(time.Millisecond)
-	defer every.Stop()
-	for deadline := time.Now().Add(time.Minute); !done(); <-every.C {
+	for deadline := time.Now().Add(time.Minute); !done(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

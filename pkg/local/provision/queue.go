@@ -2,11 +2,9 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -40,32 +38,18 @@ func createQueue(ctx context.Context, client *sqs.Client, q template.Queue, dead
 	if q.DeadLetterQueue != "" {
 		attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"%d"}`, deadLetters.ARN, q.MaxReceiveCount)
 	}
-	url, err := ensureQueue(ctx, client, q.LogicalID, attributes)
+	created, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &q.LogicalID}) // or the one that exists
 	if err != nil {
 		return Queue{}, err
 	}
+	if _, err := client.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: created.QueueUrl, Attributes: attributes}); err != nil {
+		return Queue{}, err
+	}
 	got, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
+		QueueUrl: created.QueueUrl, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
 	})
 	if err != nil {
 		return Queue{}, err
 	}
-	return Queue{URL: url, ARN: got.Attributes["QueueArn"]}, nil
-}
-
-// ensureQueue makes a queue, or sets the attributes of an existing one: the template may have changed since.
-func ensureQueue(ctx context.Context, client *sqs.Client, name string, attributes map[string]string) (url string, err error) {
-	created, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
-	if err == nil {
-		return aws.ToString(created.QueueUrl), nil
-	}
-	if exists := (*types.QueueNameExists)(nil); !errors.As(err, &exists) {
-		return "", err
-	}
-	found, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
-	if err != nil {
-		return "", err
-	}
-	_, err = client.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: found.QueueUrl, Attributes: attributes})
-	return aws.ToString(found.QueueUrl), err
+	return Queue{URL: *created.QueueUrl, ARN: got.Attributes["QueueArn"]}, nil
 }

@@ -4,18 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
-
-// byGroup counts messages by their group.
-func byGroup(messages []types.Message) map[string]int {
-	n := map[string]int{}
-	for _, m := range messages {
-		n[m.Attributes["MessageGroupId"]]++
-	}
-	return n
-}
 
 func TestQuietGroupIsServedBeforeTheBacklogOfANoisyOne(t *testing.T) {
 	h := overWire(t, nil)
@@ -42,10 +31,10 @@ func TestQuietGroupDoesNotWaitForATurnOfEachGroupWithABacklog(t *testing.T) {
 		for _, m := range h.receive(queue, 10, 0) {
 			h.delete(queue, m)
 		}
-		h.send(queue, "quiet", numbered("q", 1)...)
+		h.send(queue, "quiet", "quiet")
 		got := h.receive(queue, 10, 0)
-		if n := byGroup(got); n["quiet"] != 1 || len(got) != 10 {
-			t.Fatalf("got %v, want the quiet group's message among ten", n)
+		if all := bodies(got); !slices.Contains(all, "quiet") || len(all) != 10 {
+			t.Fatalf("got %v, want the quiet group's message among ten", all)
 		}
 		for _, m := range got {
 			h.delete(queue, m)

@@ -148,11 +148,6 @@ func (h *harness) drain(queue string) []types.Message {
 	}
 }
 
-func (h *harness) trySend(queue, body string) error {
-	_, err := h.SendMessage(h.Context(), &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body})
-	return err
-}
-
 func (h *harness) delete(queue string, m types.Message) {
 	h.Helper()
 	if _, err := h.DeleteMessage(h.Context(), &sqs.DeleteMessageInput{QueueUrl: &queue, ReceiptHandle: m.ReceiptHandle}); err != nil {
@@ -168,8 +163,8 @@ func (h *harness) changeVisibility(queue string, m types.Message, seconds int32)
 	return err
 }
 
-// counts returns the visible, the in-flight and the delayed messages of a queue as "v/f/d".
-func (h *harness) counts(queue string) string {
+// wantCounts compares the visible, the in-flight and the delayed messages of a queue, as "v/f/d".
+func (h *harness) wantCounts(queue, want string) {
 	h.Helper()
 	out, err := h.GetQueueAttributes(h.Context(), &sqs.GetQueueAttributesInput{
 		QueueUrl: &queue, AttributeNames: []types.QueueAttributeName{"All"},
@@ -178,13 +173,8 @@ func (h *harness) counts(queue string) string {
 		h.Fatalf("GetQueueAttributes: %v", err)
 	}
 	a := out.Attributes
-	return a["ApproximateNumberOfMessages"] + "/" + a["ApproximateNumberOfMessagesNotVisible"] + "/" + a["ApproximateNumberOfMessagesDelayed"]
-}
-
-// wantCounts compares counts.
-func (h *harness) wantCounts(queue, want string) {
-	h.Helper()
-	if got := h.counts(queue); got != want {
+	got := a["ApproximateNumberOfMessages"] + "/" + a["ApproximateNumberOfMessagesNotVisible"] + "/" + a["ApproximateNumberOfMessagesDelayed"]
+	if got != want {
 		h.Errorf("visible/in flight/delayed of %s: got %s, want %s", queue, got, want)
 	}
 }

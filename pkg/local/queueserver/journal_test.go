@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -155,7 +157,8 @@ func TestFailedWriteStopsTheServerAndLosesNothing(t *testing.T) {
 	}
 	h.server.journal.file = readOnly
 	for range 2 {
-		wantCode(t, h.trySend(queue, "refused"), "InternalFailure")
+		_, err := h.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("refused")})
+		wantCode(t, err, "InternalFailure")
 	}
 	if err := errors.Join(file.Close(), h.server.Close()); err != nil {
 		t.Fatal(err)

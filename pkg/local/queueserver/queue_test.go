@@ -63,7 +63,7 @@ func TestQueueHasAmazonsDefaults(t *testing.T) {
 	}
 }
 
-func TestQueueAttributesAreChecked(t *testing.T) {
+func TestAttributesAndParametersAreChecked(t *testing.T) {
 	h := overWire(t, nil)
 	for _, test := range []struct{ name, value, code string }{
 		{"VisibilityTimeout", "43200", ""},
@@ -85,6 +85,11 @@ func TestQueueAttributesAreChecked(t *testing.T) {
 		QueueUrl: aws.String(h.queue("q")), AttributeNames: []types.QueueAttributeName{"NoSuchThing"},
 	})
 	wantCode(t, err, "InvalidAttributeName")
+	for _, in := range []sqs.ReceiveMessageInput{{MaxNumberOfMessages: 11}, {MaxNumberOfMessages: -1}, {WaitTimeSeconds: 21}, {VisibilityTimeout: 43201}} {
+		in.QueueUrl = aws.String(h.queue("q"))
+		_, err := h.ReceiveMessage(t.Context(), &in)
+		wantCode(t, err, "InvalidParameterValue")
+	}
 }
 
 func TestRedrivePolicyIsTakenAwayByAnEmptyValue(t *testing.T) {
@@ -118,21 +123,6 @@ func TestCreateQueueCanBeRepeated(t *testing.T) {
 	}
 	for _, name := range []string{"", "a b", "a/b", "orders.fifo", strings.Repeat("q", 81)} {
 		_, err := h.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
-		wantCode(t, err, "InvalidParameterValue")
-	}
-}
-
-func TestReceiveParametersAreChecked(t *testing.T) {
-	h := overWire(t, nil)
-	queue := h.queue("q")
-	for _, in := range []sqs.ReceiveMessageInput{
-		{MaxNumberOfMessages: 11},
-		{MaxNumberOfMessages: -1},
-		{WaitTimeSeconds: 21},
-		{VisibilityTimeout: 43201},
-	} {
-		in.QueueUrl = &queue
-		_, err := h.ReceiveMessage(t.Context(), &in)
 		wantCode(t, err, "InvalidParameterValue")
 	}
 }

@@ -11,6 +11,9 @@ import (
 
 func TestInfoIsReadAsItWasWritten(t *testing.T) {
 	data := t.TempDir()
+	if _, err := ReadInfo(data); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("before it is written: got %v, want %v", err, ErrNotRunning)
+	}
 	want := &Info{BaseURL: "http://127.0.0.1:3000", JWT: "a.b.c", RecordsQueueURL: "http://127.0.0.1:3001/000000000000/RecordsQueue"}
 	if err := WriteInfo(data, want); err != nil {
 		t.Fatal(err)
@@ -28,11 +31,5 @@ func TestInfoIsReadAsItWasWritten(t *testing.T) {
 	}
 	if got := file.Mode().Perm(); got != 0o600 {
 		t.Errorf("permissions of a file with credentials: got %o, want 600", got)
-	}
-}
-
-func TestInfoThatIsNotThereSaysThatNothingRuns(t *testing.T) {
-	if _, err := ReadInfo(t.TempDir()); !errors.Is(err, ErrNotRunning) {
-		t.Errorf("got %v, want %v", err, ErrNotRunning)
 	}
 }

@@ -40,7 +40,7 @@ func TestABodyThatComesInDripsIsGivenUp(t *testing.T) {
 		began := time.Now()
 		_, err := io.WriteString(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
 		for err == nil {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			_, err = client.Write([]byte{'x'})
 		}
 		if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > time.Minute {

@@ -119,7 +119,10 @@ func TestQueueSamplesCanBeRead(t *testing.T) {
 	}
 }
 
-func TestStreamSamplesCanBeRead(t *testing.T) {
+func TestSamplesOfStreamAndScheduleCanBeRead(t *testing.T) {
+	if event := sample[events.CloudWatchEvent](t, "sweeper"); event.Source != "aws.events" || event.DetailType != "Scheduled Event" {
+		t.Errorf("sweeper: got %+v", event)
+	}
 	for _, name := range []string{"dispatcher", "indexer"} {
 		for i, record := range sample[events.DynamoDBEvent](t, name).Records {
 			var err error
@@ -135,11 +138,5 @@ func TestStreamSamplesCanBeRead(t *testing.T) {
 				t.Errorf("%s record %d: %v", name, i, err)
 			}
 		}
-	}
-}
-
-func TestSweeperSampleIsItsSchedules(t *testing.T) {
-	if event := sample[events.CloudWatchEvent](t, "sweeper"); event.Source != "aws.events" || event.DetailType != "Scheduled Event" {
-		t.Errorf("got %+v", event)
 	}
 }

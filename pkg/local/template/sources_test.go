@@ -50,19 +50,14 @@ func TestQueueSourcesLeaveTimeForRetries(t *testing.T) {
 	}
 }
 
-// An attempt must end, and its outcome be written, before its message is visible again. The worker starts one only if
-// the endpoint's timeout and its spare time are left of the function's timeout.
-func TestNoMessageIsVisibleWhileItsAttemptRuns(t *testing.T) {
-	fn := stack(t).Functions["worker"]
-	longest := webhook.MaxTimeoutSeconds*time.Second + worker.ShutdownMargin
-	if fn.Timeout < longest {
-		t.Errorf("the worker has %v, the longest attempt and what it spares take %v", fn.Timeout, longest)
-	}
-}
-
-// The sweeper looks after a closed circuit for a while. A function that saw it open must have held its events by then.
-func TestFunctionsThatHoldEventsEndBeforeTheCircuitDoes(t *testing.T) {
+func TestTimeoutsOfFunctionsFitWhatTheyDo(t *testing.T) {
 	m := stack(t)
+	// An attempt must end, and its outcome be written, before its message is visible again. The worker starts one only if
+	// the endpoint's timeout and its spare time are left of the function's timeout.
+	if longest := webhook.MaxTimeoutSeconds*time.Second + worker.ShutdownMargin; m.Functions["worker"].Timeout < longest {
+		t.Errorf("the worker has %v, the longest attempt and what it spares take %v", m.Functions["worker"].Timeout, longest)
+	}
+	// The sweeper looks after a closed circuit for a while. A function that saw it open must have held its events by then.
 	for _, name := range []string{"dispatcher", "worker"} {
 		if timeout := m.Functions[name].Timeout; timeout > webhook.RecentSpan/2 {
 			t.Errorf("%s may take %v, a closed circuit is looked after for %v", name, timeout, webhook.RecentSpan)
