@@ -19,9 +19,10 @@
 // # Where it differs from Amazon SQS
 //
 // It has the operations, attributes and checks that the service and its tools use. There are no FIFO queues, policies,
-// encryption, tags, purges, deletions of queues and limit of messages in flight, and no checksums of message attributes. A move task needs its
-// destination, ends with the process, and only a queue's latest one is listed. The order of messages within a group is
-// that of their arrival again after a restart. A numeric parameter of 0 counts as not sent, as the SDK for Go sends it.
+// encryption, tags, purges, deletions of queues and limit of messages in flight, and no checksums of message attributes.
+// A move task needs its destination, ends with the process, and only a queue's latest one is listed. The order of
+// messages within a group is that of their arrival again after a restart. A numeric parameter of 0 counts as not sent, as
+// the SDK for Go sends it.
 //
 // Where Amazon SQS is approximate (counts, order) this server is exact. Fair queues there set back a group that holds
 // more than a tenth of the messages in flight; here every receive takes from the group with the fewest messages in

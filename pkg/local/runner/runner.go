@@ -205,10 +205,12 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 
 // unlessEnded drops errors after the run has ended, which are only its consequence.
 func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // shutdown waits until requests in progress end, and closes those that take longer than the grace.
