@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"syscall"
@@ -37,7 +38,7 @@ type Config struct {
 	Fresh          bool             // start with no data
 	NoDemo         bool             // without demo records
 	PrivateTargets bool             // webhooks may reach loopback and private addresses
-	TableServer    tableserver.Kind // unless TableEndpoint is set
+	TableServer    tableserver.Kind // "" is the platform's
 	Table          string           // the table's name; "" is commerce
 	TableEndpoint  string           // of a table server to use instead of starting one
 	QueueEndpoint  string           // of a queue server to use instead of the runner's own
@@ -64,6 +65,11 @@ const (
 // Run runs the service until ctx ends, then ends everything that it started, within 15 s.
 func Run(ctx context.Context, cfg Config) (err error) {
 	cfg.Table = cmp.Or(cfg.Table, tableName)
+	if cfg.TableServer == "" && cfg.TableEndpoint == "" {
+		if cfg.TableServer, err = tableserver.KindFor(runtime.GOOS, runtime.GOARCH); err != nil {
+			return err
+		}
+	}
 	// The heap is small, so that by default the collector would run after every few requests.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	model, err := readTemplate(cfg.Template)
