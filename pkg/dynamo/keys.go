@@ -156,6 +156,10 @@ func clientKey(clientID value.ID) key { return key{"CLIENT#" + clientID.String()
 // signingKeysKey is the one item of public keys.
 func signingKeysKey() key { return key{"SIGNING", "KEYS"} }
 
+// senderKeysKey is the item of an organization's sender keys, which nothing
+// writes: see [RecordStore.ReadRecords].
+func senderKeysKey(org value.ID) key { return key{"ORG#" + org.String() + "#SENDERS", "KEYS"} }
+
 // countersPartition holds the counter shards of an endpoint, whose outcomes
 // write them: a partition key takes 1,000 write units a second.
 func countersPartition(org, endpoint value.ID) string {

@@ -187,27 +187,45 @@ type RecordRef struct {
 
 // Found is the answer for one reference.
 type Found struct {
-	Stored *commerce.Stored // a tombstone too; nil when there is none
-	Err    error            // the record could not be read
+	Stored     *commerce.Stored // a tombstone too; nil when there is none
+	SenderKeys bool             // the organization has keys of signed senders
+	Err        error            // the record could not be read
 }
 
 // ReadRecords reads records of any kind and organization, tombstones included,
 // strongly consistent. The references must be distinct. It answers in their order:
 // one that cannot be decoded leaves the others alone.
+//
+// Keys of signed senders are not checked any more. Their item is looked for in
+// the same call, until this process has once found that the organization has
+// none: nothing makes one.
 func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 	keys, at := make([]key, len(refs)), make(map[key]int, len(refs))
 	for i, r := range refs {
 		keys[i] = recordKey(r.OrganizationID, string(r.Kind), r.ID)
 		at[keys[i]] = i
 	}
+	for _, r := range refs {
+		if t.unsigned.get(r.OrganizationID) == 0 {
+			keys = append(keys, senderKeysKey(r.OrganizationID))
+		}
+	}
 	items, err := t.batchGet(ctx, keys, true)
 	if err != nil {
 		return slices.Repeat([]Found{{Err: err}}, len(refs))
 	}
-	found := make([]Found, len(refs))
+	found, signed := make([]Found, len(refs)), map[key]bool{}
 	for _, it := range t.live(items) {
-		i := at[keyOf(it)]
-		found[i].Stored, found[i].Err = decodeRecord(it)
+		if i, isRecord := at[keyOf(it)]; isRecord {
+			found[i].Stored, found[i].Err = decodeRecord(it)
+		} else {
+			signed[keyOf(it)] = true
+		}
+	}
+	for i, r := range refs {
+		if found[i].SenderKeys = signed[senderKeysKey(r.OrganizationID)]; !found[i].SenderKeys {
+			t.unsigned.set(r.OrganizationID, value.TimeOf(t.now()))
+		}
 	}
 	return found
 }

@@ -28,6 +28,8 @@ type Table struct {
 	packer func() *packer // of payloads, made when it is first needed
 	seed   maphash.Seed   // of the write tokens of outcomes
 	active *organizations // until when they are known to be active
+	// unsigned are those that are known to have no keys of signed senders.
+	unsigned *organizations
 }
 
 // New returns the table of the name; now is the clock that decides what has
@@ -35,7 +37,7 @@ type Table struct {
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
 	return &Table{
 		client: client, name: name, now: now,
-		packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed(), active: newOrganizations(),
+		packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed(), active: newOrganizations(), unsigned: newOrganizations(),
 	}
 }
 

@@ -6,11 +6,12 @@
 // first, and applying it again changes nothing. A refused record never holds
 // up its neighbours. The messages of a batch share calls of the table; each is
 // done, or comes again, on its own. Messages of many records move to a queue
-// of their own, so that an import does not keep single records waiting. What
-// became of posted records is in their receipt, which the first message to be done
-// completes: one that comes again, or twice, changes it no more. Another message
-// gets a receipt if records of it are refused, so that the organization's people see
-// why.
+// of their own, so that an import does not keep single records waiting. Messages
+// of an organization that still has keys of signed senders are refused, unless
+// they were posted to the API: signatures are not checked any more. What became of
+// posted records is in their receipt, which the first message to be done completes:
+// one that comes again, or twice, changes it no more. Another message gets a receipt
+// if records of it are refused, so that the organization's people see why.
 // That is one write, of at most 1.5 KB for each of the first 100 refused records,
 // and however many messages are refused, the receipts of an organization share
 // its partitions evenly and expire. After the receipt all refused records go to

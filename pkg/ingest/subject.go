@@ -98,7 +98,27 @@ func (g *Ingester) read(ctx context.Context, subjects []*subject) {
 	}
 	for i, found := range g.store.ReadRecords(ctx, refs) {
 		subjects[i].stored, subjects[i].err = found.Stored, found.Err
+		if found.SenderKeys {
+			subjects[i].refuseQueued()
+		}
 	}
+}
+
+// errSenderKeys refuses what a queue message brings for an organization with
+// keys of signed senders.
+var errSenderKeys = fault.New(fault.Conflict, "sender_keys",
+	"the organization has keys of signed senders, which are not checked any more: post its records to POST /ingest/records, or "+
+		"have the operator delete the keys with the command under \"Signed senders\" in OPERATING.md")
+
+// refuseQueued refuses the changes that were not posted to the API.
+func (s *subject) refuseQueued() {
+	s.changes = slices.DeleteFunc(s.changes, func(c change) bool {
+		queued := c.message.receipt == nil
+		if queued {
+			s.refused = append(s.refused, refusal{commerce.Refuse(c.Change, errSenderKeys), c.message})
+		}
+		return queued
+	})
 }
 
 // create makes the first change to records that are not stored. If another
