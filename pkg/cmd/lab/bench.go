@@ -65,7 +65,6 @@ func newBenchCommand() *cobra.Command {
 	flags.IntVar(&cfg.Rate, "rate", 100, "events a second that come one at a time")
 	flags.DurationVar(&cfg.Paced, "paced", 20*time.Second, "for how long they come")
 	flags.IntVar(&cfg.Organizations, "organizations", 300, "that events are spread over")
-	flags.DurationVar(&cfg.Delay, "table-delay", 0, "of the table's answers, on average, in the section of deliveries; its CPU is not measured then")
 	flags.IntVar(&cfg.Imported, "imported", 30_000, "records of an import")
 	flags.IntVar(&cfg.Products, "products", 100_000, "products that the lists show")
 	flags.DurationVar(&cfg.Duration, "duration", 3*time.Second, "of a load of requests")

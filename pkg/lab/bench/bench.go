@@ -31,7 +31,6 @@ type Config struct {
 	Rate          int           // events a second that come one at a time
 	Paced         time.Duration // for how long
 	Organizations int           // that events are spread over
-	Delay         time.Duration // of the table's answers, on average, to the service of the deliveries
 	Imported      int           // records of an import
 	Products      int           // that the lists show
 	Duration      time.Duration // of a load of requests

@@ -10,6 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/lab/faults"
+	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
@@ -53,14 +54,9 @@ func (b *bench) atRate(ctx context.Context, l *workload.Load) (*outcome, error) 
 
 // deliveries is the section of events one at a time, then in bursts, then one at a time again.
 func (b *bench) deliveries(ctx context.Context) error {
-	title, proxy := "Deliveries", (*faults.Config)(nil)
-	if b.Delay > 0 {
-		title += fmt.Sprintf(", with a table that answers after %s on average", b.Delay)
-		proxy = &faults.Config{Delay: b.Delay}
-	}
-	t := newTable(title, "events", "a second", "p50", "p99", "service", "table", "client", "lists after", "twice")
+	t := newTable("Deliveries", "events", "a second", "p50", "p99", "service", "table", "client", "lists after", "twice")
 	for _, organizations := range []int{1, b.Organizations} {
-		err := b.withService(ctx, proxy, func(s *service) error {
+		err := b.withService(ctx, nil, func(s *service) error {
 			l, err := b.load(ctx, s, organizations)
 			if err != nil {
 				return err
@@ -156,7 +152,7 @@ func (b *bench) units(ctx context.Context) error {
 	t := newTable("The table's work for one", "calls", "write units", "read units")
 	t.note = "As the table answers, with what is read at an instance's start and what the lists take. A read unit is 4 KB read " +
 		"strongly consistent, a write unit 1 KB. Reads of the stream are left out."
-	err := b.withService(ctx, &faults.Config{Units: true}, func(s *service) error {
+	err := b.withService(ctx, &faults.Config{Meter: meter.New()}, func(s *service) error {
 		if err := b.requestUnits(ctx, s, t); err != nil {
 			return err
 		}
@@ -206,12 +202,12 @@ const listsLag = 3 * time.Second
 
 // metered adds what a run uses of the table, divided by what it returns.
 func (s *service) metered(t *table, name string, run func() (int, error)) error {
-	before := s.table.Counts()
+	before := s.table.Meter.Total()
 	count, err := run()
 	if err != nil {
 		return err
 	}
-	after, n := s.table.Counts(), float64(max(1, count))
-	t.add(name, amount(float64(after.Calls()-before.Calls())/n), amount((after.Writes-before.Writes)/n), amount((after.Reads-before.Reads)/n))
+	after, n := s.table.Meter.Total(), float64(max(1, count))
+	t.add(name, amount(float64(after.Calls-before.Calls)/n), amount((after.Writes-before.Writes)/n), amount((after.Reads-before.Reads)/n))
 	return nil
 }

@@ -3,7 +3,6 @@ package faults
 import (
 	"bytes"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +16,12 @@ type reason struct {
 	Code    string
 	Message string `json:",omitzero"`
 }
+
+const (
+	namespace = "com.amazonaws.dynamodb.v20120810#" // of errors in __type
+	tooMuch   = "Throughput exceeds the current capacity of your table or index."
+	ongoing   = "Transaction is ongoing for the item"
+)
 
 // answer makes an answer that the server did not give. Its request id shows that in a client's error.
 func answer(status int, members any) *http.Response {
@@ -33,12 +38,6 @@ func withBody(a *http.Response, members any) *http.Response {
 	return a
 }
 
-const (
-	namespace = "com.amazonaws.dynamodb.v20120810#" // of errors in __type
-	tooMuch   = "Throughput exceeds the current capacity of your table or index."
-	ongoing   = "Transaction is ongoing for the item"
-)
-
 func internalError() *http.Response {
 	return answer(http.StatusInternalServerError, map[string]any{"__type": namespace + "InternalServerError", "message": "Internal server error"})
 }
@@ -48,10 +47,10 @@ func refused(kind, message string) *http.Response {
 }
 
 // throttled refuses a request in one of DynamoDB's ways.
-func throttled(o operation, body []byte, coin *rand.Rand) *http.Response {
-	switch n := coin.IntN(3); {
-	case n == 0 && o.transaction && o.writes:
-		return cancelled(body, coin, reason{"ThrottlingError", tooMuch})
+func (c call) throttled() *http.Response {
+	switch n := c.coin.IntN(3); {
+	case n == 0 && operations[c.op].transaction:
+		return c.cancelled(reason{"ThrottlingError", tooMuch})
 	case n == 1:
 		return refused("com.amazon.coral.availability#ThrottlingException", tooMuch)
 	default:
@@ -60,22 +59,22 @@ func throttled(o operation, body []byte, coin *rand.Rand) *http.Response {
 }
 
 // conflicting refuses what met another transaction.
-func conflicting(o operation, body []byte, coin *rand.Rand) *http.Response {
-	if o.transaction {
-		return cancelled(body, coin, reason{"TransactionConflict", ongoing})
+func (c call) conflicting() *http.Response {
+	if operations[c.op].transaction {
+		return c.cancelled(reason{"TransactionConflict", ongoing})
 	}
 	return refused(namespace+"TransactionConflictException", ongoing)
 }
 
 // cancelled refuses a transaction because of one of its items.
-func cancelled(body []byte, coin *rand.Rand, because reason) *http.Response {
+func (c call) cancelled(because reason) *http.Response {
 	var request struct{ TransactItems []jsontext.Value }
-	if err := json.Unmarshal(body, &request); err != nil || len(request.TransactItems) == 0 {
+	if err := json.Unmarshal(c.body, &request); err != nil || len(request.TransactItems) == 0 {
 		return internalError()
 	}
 	items := len(request.TransactItems)
 	reasons, codes := slices.Repeat([]reason{{Code: "None"}}, items), slices.Repeat([]string{"None"}, items)
-	hit := coin.IntN(items)
+	hit := c.coin.IntN(items)
 	reasons[hit], codes[hit] = because, because.Code
 	return answer(http.StatusBadRequest, map[string]any{
 		"__type":              namespace + "TransactionCanceledException",

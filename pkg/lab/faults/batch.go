@@ -1,35 +1,27 @@
 package faults
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is a JSON object whose members stay as they are.
-type object = map[string]jsontext.Value
+// members are those of a JSON object. They stay as they are.
+type members = map[string]jsontext.Value
 
-// partly has the server do some of a batch, and reports the rest as undone. What it cannot divide is done whole.
-func (t transport) partly(r *http.Request, body []byte, coin *rand.Rand, o operation) (*http.Response, error) {
-	request := object{}
-	if json.Unmarshal(body, &request) != nil {
-		return t.forward(r, body)
+// partly has the server do some of a batch, and reports the rest as undone.
+func (t transport) partly(c call) (*http.Response, error) {
+	request := members{}
+	if err := json.Unmarshal(c.body, &request); err != nil {
+		return nil, err
 	}
-	if o.statements {
-		return t.someStatements(r, request, coin)
+	if c.op == statements {
+		return t.someStatements(c, request)
 	}
-	tables := object{}
-	if json.Unmarshal(request["RequestItems"], &tables) == nil {
-		for table, value := range tables {
-			if b, err := parseBatch(value, o); err == nil && len(tables) == 1 && len(b.items) > 1 {
-				return t.someItems(r, request, table, b, coin, o)
-			}
-		}
-	}
-	return t.forward(r, body)
+	return t.someItems(c, request)
 }
 
 // split divides items at random and keeps their order. At least one is left.
@@ -49,17 +41,17 @@ func split(items []jsontext.Value, coin *rand.Rand) (isLeft []bool, done, left [
 }
 
 // someStatements has statements fail on their own, all of them at times.
-func (t transport) someStatements(r *http.Request, request object, coin *rand.Rand) (*http.Response, error) {
-	var statements, given, all []jsontext.Value
-	if err := json.Unmarshal(request["Statements"], &statements); err != nil || len(statements) == 0 {
-		return t.forward(r, encode(request))
+func (t transport) someStatements(c call, request members) (*http.Response, error) {
+	var asked, given, told []jsontext.Value
+	if err := json.Unmarshal(request["Statements"], &asked); err != nil {
+		return nil, err
 	}
-	fails, done, _ := split(statements, coin)
-	a, response := answer(http.StatusOK, nil), object{}
+	fails, done, _ := split(asked, c.coin)
+	a, response := answer(http.StatusOK, nil), members{}
 	if len(done) > 0 {
 		request["Statements"] = encode(done)
 		var err error
-		if a, err = t.forward(r, encode(request)); err != nil || a.StatusCode != http.StatusOK {
+		if a, err = t.forward(c.Request, encode(request)); err != nil || a.StatusCode != http.StatusOK {
 			return a, err
 		}
 		if err := json.UnmarshalRead(a.Body, &response); err != nil {
@@ -71,63 +63,75 @@ func (t transport) someStatements(r *http.Request, request object, coin *rand.Ra
 	}
 	for _, fail := range fails {
 		if fail {
-			code := [2]string{"ThrottlingError", "ProvisionedThroughputExceeded"}[coin.IntN(2)]
-			all = append(all, encode(map[string]any{"Error": reason{code, tooMuch}}))
+			code := [2]string{"ThrottlingError", "ProvisionedThroughputExceeded"}[c.coin.IntN(2)]
+			told = append(told, encode(map[string]any{"Error": reason{code, tooMuch}}))
 		} else {
-			all, given = append(all, given[0]), given[1:]
+			told, given = append(told, given[0]), given[1:]
 		}
 	}
-	response["Responses"] = encode(all)
+	response["Responses"] = encode(told)
 	return withBody(a, response), nil
 }
 
-// someItems leaves items undone, and has at least the last one done: DynamoDB throttles a batch of which it can do
-// nothing. The server may leave some undone itself.
-func (t transport) someItems(r *http.Request, request object, table string, b *batch, coin *rand.Rand, o operation) (*http.Response, error) {
-	end := len(b.items) - 1
-	_, done, left := split(b.items[:end], coin)
-	request["RequestItems"] = encode(object{table: b.with(append(done, b.items[end]))})
-	a, err := t.forward(r, encode(request))
+// someItems leaves items of a batch undone, and has at least the last one done: DynamoDB throttles a batch of which it
+// can do nothing. The server may leave some undone itself.
+func (t transport) someItems(c call, request members) (*http.Response, error) {
+	tables, left := map[string]part{}, map[string]part{}
+	if err := json.Unmarshal(request["RequestItems"], &tables); err != nil {
+		return nil, err
+	}
+	for table, p := range tables {
+		if end := len(p.items) - 1; end > 0 {
+			_, done, undone := split(p.items[:end], c.coin)
+			tables[table] = p.of(append(done, p.items[end]))
+			left[table] = p.of(undone)
+		}
+	}
+	request["RequestItems"] = encode(tables)
+	a, err := t.forward(c.Request, encode(request))
 	if err != nil || a.StatusCode != http.StatusOK {
 		return a, err
 	}
-	response, given := object{}, object{}
+	response, own := members{}, map[string]part{}
 	if err := json.UnmarshalRead(a.Body, &response); err != nil {
 		return nil, err
 	}
 	member := "UnprocessedKeys"
-	if o.writes {
+	if operations[c.op].writes {
 		member = "UnprocessedItems"
 	}
-	_ = json.Unmarshal(response[member], &given) // absent: none
-	if own, err := parseBatch(given[table], o); err == nil {
-		left = slices.Concat(left, own.items)
+	_ = json.Unmarshal(response[member], &own) // absent: none
+	for table, p := range own {
+		left[table] = p.of(append(left[table].items, p.items...))
 	}
-	response[member] = encode(object{table: b.with(left)})
+	response[member] = encode(left)
 	return withBody(a, response), nil
 }
 
-// batch is what a request asks of one table.
-type batch struct {
-	read  object // a read's members besides its keys; nil for a write
+// part is what a batch asks of one table: a list of writes, or an object with the keys to read.
+type part struct {
+	read  members // the object's members; nil for writes
 	items []jsontext.Value
 }
 
-func parseBatch(value jsontext.Value, o operation) (*batch, error) {
-	b := &batch{}
-	if o.writes {
-		return b, json.Unmarshal(value, &b.items)
+func (p part) of(items []jsontext.Value) part { return part{maps.Clone(p.read), items} }
+
+// UnmarshalJSON reads either form.
+func (p *part) UnmarshalJSON(text []byte) error {
+	if text[0] == '[' {
+		return json.Unmarshal(text, &p.items)
 	}
-	if err := json.Unmarshal(value, &b.read); err != nil {
-		return nil, err
+	if err := json.Unmarshal(text, &p.read); err != nil {
+		return err
 	}
-	return b, json.Unmarshal(b.read["Keys"], &b.items)
+	return json.Unmarshal(p.read["Keys"], &p.items)
 }
 
-func (b *batch) with(items []jsontext.Value) jsontext.Value {
-	if b.read == nil {
-		return encode(items)
+// MarshalJSON writes the form that was read.
+func (p part) MarshalJSON() ([]byte, error) {
+	if p.read == nil {
+		return json.Marshal(p.items)
 	}
-	b.read["Keys"] = encode(items)
-	return encode(b.read)
+	p.read["Keys"] = encode(p.items)
+	return json.Marshal(p.read)
 }

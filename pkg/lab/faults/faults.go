@@ -1,6 +1,7 @@
 // Package faults is a proxy in front of a DynamoDB-compatible server. It throttles, hangs, loses requests and answers,
 // and does batches by halves, at rates that may change while it runs. Its answers look like DynamoDB's, and a write is
-// done exactly when the fault's description says so.
+// done exactly when the fault's description says so. It is a proxy because functions are processes: it reaches them by
+// the endpoint in their environment.
 package faults
 
 import "math/rand/v2"
@@ -20,10 +21,7 @@ const (
 	Unprocessed   Fault = "unprocessed"   // a batch is done in part; statements of it fail as throttled
 )
 
-// All lists the faults.
-func All() []Fault {
-	return []Fault{LostRequest, Timeout, Throttle, InternalError, Conflict, FalseError, LostAnswer, Unprocessed}
-}
+var all = []Fault{LostRequest, Timeout, Throttle, InternalError, Conflict, FalseError, LostAnswer, Unprocessed}
 
 // Rates says how likely each fault is, from 0 to 1. The faults that it does not name do not happen.
 type Rates map[Fault]float64
@@ -39,7 +37,7 @@ func Every(rate float64, of ...Fault) Rates {
 
 // draw chooses the fault of a request, "" for none. It takes the same numbers whatever the rates are.
 func (r Rates) draw(o operation, random *rand.Rand) (drawn Fault) {
-	for _, f := range All() {
+	for _, f := range all {
 		if hit := random.Float64() < r[f]; hit && drawn == "" && o.can(f) {
 			drawn = f
 		}
@@ -48,23 +46,23 @@ func (r Rates) draw(o operation, random *rand.Rand) (drawn Fault) {
 }
 
 // operation is what the proxy needs to know of an operation.
-type operation struct {
-	writes, batch, transaction bool
-	statements                 bool // each of which may fail on its own
-}
+type operation struct{ writes, batch, transaction bool }
+
+// statements is the batch whose parts fail with errors of their own.
+const statements = "BatchExecuteStatement"
 
 // operations are those on items. All others pass: the start of a service and its reading of the stream meet no fault.
 var operations = map[string]operation{
-	"GetItem":               {},
-	"Query":                 {},
-	"Scan":                  {},
-	"BatchGetItem":          {batch: true},
-	"PutItem":               {writes: true},
-	"UpdateItem":            {writes: true},
-	"DeleteItem":            {writes: true},
-	"BatchWriteItem":        {writes: true, batch: true},
-	"TransactWriteItems":    {writes: true, transaction: true},
-	"BatchExecuteStatement": {writes: true, batch: true, statements: true}, // the service has none that read
+	"GetItem":            {},
+	"Query":              {},
+	"Scan":               {},
+	"BatchGetItem":       {batch: true},
+	"PutItem":            {writes: true},
+	"UpdateItem":         {writes: true},
+	"DeleteItem":         {writes: true},
+	"BatchWriteItem":     {writes: true, batch: true},
+	"TransactWriteItems": {writes: true, transaction: true},
+	statements:           {writes: true, batch: true}, // the service has none that read
 }
 
 // can reports whether DynamoDB may fail the operation so.

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/commerce-integration/service/pkg/lab/faults"
+	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
@@ -210,17 +211,6 @@ func TestAHangEndsWithTheProxy(t *testing.T) {
 	}
 }
 
-func TestADelayedRequestIsDone(t *testing.T) {
-	w := newHarness(t, faults.Config{Delay: 5 * time.Millisecond})
-	began := time.Now()
-	for range 20 {
-		w.mustPut(thing("a", "1"))
-	}
-	if took := time.Since(began); w.stored("a") != "1" || took < 20*time.Millisecond {
-		t.Errorf("stored %q within %s, want 5 ms a request on average", w.stored("a"), took)
-	}
-}
-
 func TestWhetherALostWriteIsDoneDependsOnTheFault(t *testing.T) {
 	for fault, done := range map[faults.Fault]string{
 		faults.LostRequest: "", faults.LostAnswer: "1", faults.FalseError: "1",
@@ -290,22 +280,16 @@ func TestABatchIsDoneByParts(t *testing.T) {
 	}
 }
 
-func TestUnitsAreThoseThatTheTableAnswers(t *testing.T) {
-	w := newHarness(t, faults.Config{Units: true})
+func TestAProxyCountsTheUnitsOfWhatTheServerDoes(t *testing.T) {
+	m := meter.New()
+	w := newHarness(t, faults.Config{Meter: m})
 	w.mustPut(thing("x", strings.Repeat("x", 5000)))
-	if _, err := w.get(w.faulty, "x", true); err != nil {
-		t.Fatal(err)
+	w.proxy.SetRates(only(faults.Throttle))
+	if err := w.put(w.faulty, thing("x", "1")); err == nil {
+		t.Error("a put was done that is throttled")
 	}
-	if err := w.transact(w.faulty); err != nil {
-		t.Fatal(err)
-	}
-	_, err := w.faulty.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: thing("x", "1"), ConditionExpression: aws.String("attribute_not_exists(PK)")})
-	if err == nil {
-		t.Fatal("a condition held that does not")
-	}
-	// 5 for the put, 2 for each of two puts and a check in a transaction, 1 for the condition.
-	if got := w.proxy.Counts(); got.Calls() != 4 || got.Reads != 2 || got.Writes != 12 {
-		t.Errorf("got %d calls with %v read and %v write units, want 4 with 2 and 12", got.Calls(), got.Reads, got.Writes)
+	if got, want := m.Total(), (meter.Units{Calls: 1, Writes: 5}); got != want {
+		t.Errorf("a put of 5,000 bytes, and one that did not reach the server: got %+v, want %+v", got, want)
 	}
 }
 

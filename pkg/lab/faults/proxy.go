@@ -16,6 +16,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/lab/meter"
 )
 
 // Config is the faults of a proxy. Its zero value fails nothing.
@@ -23,16 +26,15 @@ type Config struct {
 	Seed       uint64           // repeats the faults of a client that sends one request after the other
 	Rates      Rates            // of every operation that Operations does not name
 	Operations map[string]Rates // by name, such as Query
-	Delay      time.Duration    // of each request, on average
-	Units      bool             // count what requests consume
+	Meter      *meter.Meter     // counts what the server does; nil for none
 }
 
 // Proxy stands in front of a server. It is safe for concurrent use.
 type Proxy struct {
 	Config
 	target  *url.URL
-	inner   *http.Transport // to the target
-	closing context.Context // ends the requests that hang
+	inner   http.RoundTripper // to the target
+	closing context.Context   // ends the requests that hang
 	close   context.CancelFunc
 	server  *http.Server
 	address string
@@ -43,13 +45,28 @@ type Proxy struct {
 	counts  Counts
 }
 
+// Counts is what went through a proxy.
+type Counts struct {
+	Requests map[string]int // on items, by operation
+	Injected map[Fault]int
+}
+
+// Of is how often a fault happened.
+func (c Counts) Of(f Fault) int { return c.Injected[f] }
+
+func (c Counts) String() string { return fmt.Sprintf("requests %v, faults %v", c.Requests, c.Injected) }
+
 // New returns a proxy in front of the server at the URL.
 func New(target string, cfg Config) (*Proxy, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("fault proxy in front of %q: not the URL of a server", target)
 	}
-	p := &Proxy{Config: cfg, target: u, inner: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, clients: map[string]*rand.Rand{}, counts: Counts{Requests: map[string]int{}, Injected: map[Fault]int{}}}
+	p := &Proxy{Config: cfg, target: u, clients: map[string]*rand.Rand{}, counts: Counts{map[string]int{}, map[Fault]int{}}}
+	p.inner = &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	if cfg.Meter != nil {
+		p.inner = cfg.Meter.Transport(p.inner)
+	}
 	p.Operations = map[string]Rates{}
 	maps.Copy(p.Operations, cfg.Operations)
 	p.closing, p.close = context.WithCancel(context.Background())
@@ -80,7 +97,6 @@ func (p *Proxy) Endpoint(client string) string { return "http://" + p.address + 
 // Close ends what hangs, and the server.
 func (p *Proxy) Close() error {
 	p.close()
-	p.inner.CloseIdleConnections()
 	return p.server.Close()
 }
 
@@ -104,6 +120,13 @@ func (p *Proxy) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change()
+}
+
+// Counts returns what has gone through so far.
+func (p *Proxy) Counts() Counts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Counts{maps.Clone(p.counts.Requests), maps.Clone(p.counts.Injected)}
 }
 
 // draw chooses what befalls a client's request, and numbers for what the fault leaves open.
@@ -132,20 +155,6 @@ func (p *Proxy) draw(client, op string) (Fault, *rand.Rand) {
 	return f, coin
 }
 
-// wait returns after a time, or with an error when the client or the proxy is gone.
-func (p *Proxy) wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-p.closing.Done():
-		return p.closing.Err()
-	}
-}
-
 // transport makes the requests of a proxy, or has them fail.
 type transport struct{ *Proxy }
 
@@ -159,44 +168,39 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	o, known := operations[op]
-	if !known || strings.HasPrefix(service, "DynamoDBStreams") {
+	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if _, known := operations[op]; !known {
 		return t.forward(r, body)
 	}
 	f, coin := t.draw(client, op)
-	if t.Delay > 0 {
-		if err := t.wait(r.Context(), time.Duration(coin.Int64N(2*int64(t.Delay)))); err != nil {
-			return nil, err
-		}
-	}
-	if t.Units {
-		body = askForUnits(body)
-	}
-	a, err := t.serve(r, body, f, coin, o)
-	if err == nil && t.Units {
-		err = t.count(a, o)
-	}
-	return a, err
+	return t.serve(call{r, op, body, coin}, f)
+}
+
+// call is a request on items.
+type call struct {
+	*http.Request
+	op   string
+	body []byte
+	coin *rand.Rand // decides what the fault leaves open
 }
 
 // serve does a request as its fault demands.
-func (t transport) serve(r *http.Request, body []byte, f Fault, coin *rand.Rand, o operation) (*http.Response, error) {
+func (t transport) serve(c call, f Fault) (*http.Response, error) {
 	switch f {
 	case LostRequest:
 		return nil, errLost
 	case Timeout:
-		return nil, errors.Join(errLost, t.wait(r.Context(), time.Hour))
+		return nil, errors.Join(errLost, t.hang(c.Context()))
 	case Throttle:
-		return throttled(o, body, coin), nil
+		return c.throttled(), nil
 	case InternalError:
 		return internalError(), nil
 	case Conflict:
-		return conflicting(o, body, coin), nil
+		return c.conflicting(), nil
 	case Unprocessed:
-		return t.partly(r, body, coin, o)
+		return t.partly(c)
 	}
-	a, err := t.forward(r, body)
+	a, err := t.forward(c.Request, c.body)
 	switch {
 	case err != nil:
 		return nil, err
@@ -206,6 +210,13 @@ func (t transport) serve(r *http.Request, body []byte, f Fault, coin *rand.Rand,
 		return internalError(), a.Body.Close()
 	}
 	return a, nil
+}
+
+// hang returns when the client or the proxy is gone.
+func (t transport) hang(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer context.AfterFunc(t.closing, cancel)()
+	return pause.For(ctx, time.Hour)
 }
 
 // forward has the server do a request, also when the client is gone meanwhile.

@@ -1,18 +1,20 @@
-// Package meter counts the read and write units that a client's calls of DynamoDB consume, as the table itself answers
-// them, by operation. It is for benchmarks and tests.
+// Package meter counts the read and write units that DynamoDB says that calls consume, by operation. It counts what goes
+// over the wire: for a client of a test, and in the proxy before a whole service.
 package meter
 
 import (
-	"context"
-	"errors"
+	"bytes"
+	"fmt"
+	"io"
 	"maps"
-	"reflect"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Units are what calls consumed.
@@ -22,14 +24,8 @@ type Units struct {
 	Writes float64 // write units: 1 KB
 }
 
-// Add returns the sum.
-func (u Units) Add(v Units) Units {
-	return Units{Calls: u.Calls + v.Calls, Reads: u.Reads + v.Reads, Writes: u.Writes + v.Writes}
-}
-
-// Meter sums the units of the clients that it was given to. It is safe for concurrent use. The table does not answer
-// the units of a write whose condition fails: it counts as one, and not at all in a transaction. Nor does it answer
-// those of an attempt that the SDK repeats.
+// Meter sums the units of calls on items. It is safe for concurrent use. The table does not tell the units of a write
+// whose condition fails: it counts as one, and not at all in a transaction.
 type Meter struct {
 	mu   sync.Mutex
 	uses map[string]Units
@@ -42,13 +38,13 @@ func New() *Meter { return &Meter{uses: map[string]Units{}} }
 func (m *Meter) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uses = map[string]Units{}
+	clear(m.uses)
 }
 
-// Total returns the sum of all calls but those that read the stream, which cost no units.
+// Total returns the sum of all operations.
 func (m *Meter) Total() (sum Units) {
-	for _, units := range m.Uses() {
-		sum = sum.Add(units)
+	for _, u := range m.Uses() {
+		sum = Units{sum.Calls + u.Calls, sum.Reads + u.Reads, sum.Writes + u.Writes}
 	}
 	return sum
 }
@@ -60,59 +56,92 @@ func (m *Meter) Uses() map[string]Units {
 	return maps.Clone(m.uses)
 }
 
-// Measure is an option of a client: its calls ask for what they consume, and are counted.
-func (m *Meter) Measure(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, m.Install) }
-
-// Install is Measure for one call of any client. Calls of other services pass through.
-func (m *Meter) Install(stack *middleware.Stack) error {
-	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("ConsumedUnits", m.call), middleware.After)
+// Measure is an option of a client of a server that does not verify signatures.
+func (m *Meter) Measure(o *dynamodb.Options) {
+	o.HTTPClient = &http.Client{Transport: m.Transport(http.DefaultTransport)}
 }
 
-func (m *Meter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
-	middleware.InitializeOutput, middleware.Metadata, error,
-) {
-	operation := middleware.GetOperationName(ctx)
-	if f := reflect.ValueOf(in.Parameters).Elem().FieldByName("ReturnConsumedCapacity"); f.IsValid() {
-		f.Set(reflect.ValueOf(types.ReturnConsumedCapacityTotal))
-	}
-	out, metadata, err := next.HandleInitialize(ctx, in)
-	var refused *types.ConditionalCheckFailedException
-	switch {
-	case err == nil:
-		m.count(operation, out.Result)
-	case errors.As(err, &refused):
-		m.add(operation, Units{Calls: 1, Writes: 1})
-	}
-	return out, metadata, err
+// Transport has requests ask for what they consume, and counts that.
+func (m *Meter) Transport(inner http.RoundTripper) http.RoundTripper { return transport{m, inner} }
+
+type transport struct {
+	*Meter
+	inner http.RoundTripper
 }
 
-// count adds an answer's units. The operation distinguishes reads from writes.
-func (m *Meter) count(operation string, answer any) {
-	f := reflect.ValueOf(answer).Elem().FieldByName("ConsumedCapacity")
-	if !f.IsValid() {
-		return
-	}
-	var sum float64 // over the tables, or the statements, of the call
-	switch consumed := f.Interface().(type) {
-	case *types.ConsumedCapacity:
-		if consumed != nil {
-			sum = aws.ToFloat64(consumed.CapacityUnits)
-		}
-	case []types.ConsumedCapacity:
-		for i := range consumed {
-			sum += aws.ToFloat64(consumed[i].CapacityUnits)
-		}
-	}
-	units := Units{Calls: 1, Writes: sum}
-	switch operation {
-	case "GetItem", "BatchGetItem", "Query", "Scan":
-		units = Units{Calls: 1, Reads: sum}
-	}
-	m.add(operation, units)
+// onItems are the operations that consume units, and whether they write.
+var onItems = map[string]bool{
+	"GetItem": false, "BatchGetItem": false, "Query": false, "Scan": false,
+	"PutItem": true, "UpdateItem": true, "DeleteItem": true, "BatchWriteItem": true, "TransactWriteItems": true,
+	"BatchExecuteStatement": true, // the service has none that read
 }
 
-func (m *Meter) add(operation string, units Units) {
+// RoundTrip makes one request of the protocol.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	writes, counted := onItems[operation]
+	if !counted {
+		return t.inner.RoundTrip(r)
+	}
+	r, err := asking(r)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := t.inner.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read an answer of the table: %w", err)
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	t.add(operation, writes, unitsOf(body))
+	return answer, nil
+}
+
+// asking is a request that asks for what it consumes.
+func asking(r *http.Request) (*http.Request, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read a request of the table: %w", err)
+	}
+	if !bytes.Contains(body, []byte(`"ReturnConsumedCapacity"`)) {
+		body = slices.Concat([]byte(`{"ReturnConsumedCapacity":"TOTAL",`), body[1:])
+	}
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return r, nil
+}
+
+func (m *Meter) add(operation string, writes bool, units float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uses[operation] = m.uses[operation].Add(units)
+	u := m.uses[operation]
+	if u.Calls++; writes {
+		u.Writes += units
+	} else {
+		u.Reads += units
+	}
+	m.uses[operation] = u
+}
+
+// unitsOf are the units that an answer names: of its table, or of each table or statement.
+func unitsOf(answer []byte) (sum float64) {
+	if bytes.Contains(answer, []byte("#ConditionalCheckFailedException")) {
+		return 1
+	}
+	var said struct{ ConsumedCapacity jsontext.Value }
+	if json.Unmarshal(answer, &said) != nil || said.ConsumedCapacity == nil {
+		return 0
+	}
+	if said.ConsumedCapacity.Kind() != '[' {
+		said.ConsumedCapacity = slices.Concat([]byte("["), said.ConsumedCapacity, []byte("]"))
+	}
+	var consumed []struct{ CapacityUnits float64 }
+	_ = json.Unmarshal(said.ConsumedCapacity, &consumed) // in another form: none
+	for _, one := range consumed {
+		sum += one.CapacityUnits
+	}
+	return sum
 }

@@ -34,6 +34,11 @@ func TestUnitsAreThoseThatTheTableTells(t *testing.T) {
 	if got := m.Uses()["GetItem"]; got != (meter.Units{Calls: 2, Reads: 3}) {
 		t.Errorf("two reads of 5,000 bytes, one strongly consistent: got %+v, want 2 and 1 read units", got)
 	}
+	m.Reset()
+	in := &dynamodb.PutItemInput{TableName: &table, Item: key, ConditionExpression: aws.String("attribute_not_exists(PK)")}
+	if _, err := client.PutItem(t.Context(), in); err == nil || m.Total() != (meter.Units{Calls: 1, Writes: 1}) {
+		t.Errorf("a put whose condition fails: got %v and %+v, want an error and 1 write unit", err, m.Total())
+	}
 }
 
 func TestABatchOfStatementsIsOneCall(t *testing.T) {
