@@ -1,131 +1,108 @@
 // Package bench measures the service on this machine. It runs the whole of it as a process, sends records and requests
-// through the sockets that a user's go through, and prints tables. The Go benchmarks in a package
-// measure what that package does alone. Requests that are scattered over many instances, events that a filter keeps
-// out, and endpoints that hang are not measured.
+// through the sockets that a user's go through, and prints tables. The Go benchmarks in a package measure what that
+// package does alone.
 package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
+	"net/http"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/lab/faults"
+	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
-// Config says what to measure and how much of it.
+// Config says how much to measure.
 type Config struct {
-	Template string   // path of template.yaml
-	BinDir   string   // where the table server is installed
-	Program  string   // path of the commerce command
-	Sections []string // by name; nil is all
-
 	Events        int           // of a burst
-	Rounds        int           // bursts, and loads of requests
 	Rate          int           // events a second that come one at a time
 	Paced         time.Duration // for how long
 	Organizations int           // that events are spread over
-	Imported      int           // records of an import
 	Products      int           // that the lists show
 	Duration      time.Duration // of a load of requests
+	Rest          time.Duration // of the index, before and after each measurement
 
 	Out io.Writer // of the report
-	Log io.Writer // of progress and of what the service logs
+	Log io.Writer // of progress
 }
 
-// section measures some figures and prints them.
-type section struct {
-	name, about string
-	run         func(*bench, context.Context) error
-}
-
-// sections in the order of the report.
-var sections = []section{
-	{"deliveries", "events one at a time and in a burst, of one organization and of many: latency, rate, CPU", (*bench).deliveries},
-	{"import", "another organization's events beside an import", (*bench).besideImport},
-	{"units", "calls and units of the table for an event and for a request", (*bench).units},
-	{"reads", "lists, records by id and the feed over HTTP", (*bench).reads},
-}
-
-// Describe lists the sections for a help.
-func Describe() string {
-	var text strings.Builder
-	for _, s := range sections {
-		fmt.Fprintf(&text, "  %-10s  %s\n", s.name, s.about)
-	}
-	return text.String()
-}
-
-// bench is one run of the sections.
+// bench is one run with a service.
 type bench struct {
 	Config
-	dir      string
-	receiver *workload.Receiver
+	service *workload.Service
+	meter   *meter.Meter // of its table
+	table   *table       // gets the rows
 }
 
-// Run measures the sections and writes the report. It leaves nothing behind.
-func Run(ctx context.Context, cfg Config) (err error) {
-	for _, name := range cfg.Sections {
-		if !slices.ContainsFunc(sections, func(s section) bool { return s.name == name }) {
-			return fmt.Errorf("unknown section %q; the sections are\n%s", name, Describe())
+// Run measures and writes the report.
+func Run(ctx context.Context, cfg Config) error {
+	fmt.Fprintf(cfg.Out, "%s.\n", thisMachine(time.Now()))
+	deliveries := newTable("Deliveries", "events", "a second", "p50", "p99")
+	for _, organizations := range []int{1, cfg.Organizations} {
+		if err := cfg.withService(ctx, deliveries, func(b *bench) error { return b.deliveries(ctx, organizations) }); err != nil {
+			return fmt.Errorf("measure deliveries: %w", err)
 		}
 	}
-	b := &bench{Config: cfg}
-	if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
-		return fmt.Errorf("make a folder for the data: %w", err)
+	deliveries.print(cfg.Out)
+	reads := newTable(fmt.Sprintf("Reads over HTTP, %d products", cfg.Products), "connections", "a second", "p50", "p99")
+	if err := cfg.withService(ctx, reads, func(b *bench) error { return b.reads(ctx) }); err != nil {
+		return fmt.Errorf("measure reads: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if b.receiver, err = workload.NewReceiver(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.receiver.Close()) }()
-	fmt.Fprintf(b.Out, "%s; load %s.\n", thisMachine(time.Now()), loadAverage())
-	for _, s := range sections {
-		if len(cfg.Sections) > 0 && !slices.Contains(cfg.Sections, s.name) {
-			continue
-		}
-		fmt.Fprintf(b.Log, "%s …\n", s.about)
-		if err := s.run(b, ctx); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-	}
+	reads.print(cfg.Out)
+	fmt.Fprint(cfg.Out, notes)
 	return nil
 }
 
-// service is a service without data in a process of its own.
-type service struct {
-	*workload.Service
-	process *workload.Process
-	table   *workload.Table // nil where the service has a table server of its own
-}
+// notes say how it was measured.
+const notes = `
+An event's latency is from its record's message, at a rate from when the record was due, to its receipt. A payload has
+about 1 KB, each record is in a message of its own, and each organization has an endpoint. A list has pages of 20.
 
-// withService runs a service, behind a proxy before its table if a configuration of that is given.
-func (b *bench) withService(ctx context.Context, table *faults.Config, measure func(*service) error) (err error) {
-	dir, err := os.MkdirTemp(b.dir, "")
-	if err != nil {
-		return fmt.Errorf("make a folder for the data: %w", err)
-	}
-	s := &service{}
-	var env []string
-	if table != nil {
-		if s.table, err = workload.StartTable(ctx, b.BinDir, filepath.Join(dir, "table"), *table); err != nil {
+Of one event or answer then: the CPU of the service, one process with queue server, gateway and event sources, and of the
+table server; and what the table answers, with what the lists take. A read unit is 4 KB read strongly consistent, a write
+unit 1 KB; on demand, a million cost $0.125 and $0.625 in us-east-1. Reads of the stream are left out. A proxy counts the
+units: it slows what reads the table, records by id by about a half.
+`
+
+func (c Config) withService(ctx context.Context, t *table, measure func(*bench) error) error {
+	b := &bench{Config: c, meter: meter.New(), table: t}
+	accept := func(string) (int, time.Duration) { return http.StatusOK, 0 }
+	return workload.Run(ctx, faults.Config{Meter: b.meter}, accept, func(s *workload.Service) error {
+		b.service = s
+		if err := s.Start(ctx); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.table.Close()) }()
-		env = append(env, s.table.Env)
-	}
-	if s.process, err = workload.NewProcess(ctx, b.Program, b.BinDir, filepath.Join(dir, "data"), b.Log, env...); err != nil {
+		return measure(b)
+	})
+}
+
+// figures are those of a row.
+type figures struct {
+	of        int // events or answers
+	perSecond float64
+	latencies workload.Latencies
+}
+
+// measure adds a row of what a run comes to, and of what the service uses for it, its index included.
+func (b *bench) measure(ctx context.Context, name string, amount int, run func() (figures, error)) error {
+	if err := pause.For(ctx, b.Rest); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.process.Close()) }()
-	if s.Service, err = s.process.Start(ctx, "--template", b.Template); err != nil {
+	fmt.Fprintf(b.Log, "%s …\n", name)
+	b.meter.Reset()
+	service, table := b.service.CPU()
+	f, err := run()
+	if err == nil {
+		err = pause.For(ctx, b.Rest)
+	}
+	if err != nil {
 		return err
 	}
-	return measure(s)
+	serviceAfter, tableAfter := b.service.CPU()
+	b.table.add(name, amount, f, serviceAfter-service, tableAfter-table, b.meter.Total())
+	return nil
 }

@@ -7,32 +7,21 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/lab/bench"
-	"github.com/commerce-integration/service/pkg/lab/workload"
-	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
-func TestEverySectionMeasuresSomething(t *testing.T) {
-	bin, err := tableserver.CacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := workload.Build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestEveryRowMeasuresSomething(t *testing.T) {
 	var out bytes.Buffer
-	err = bench.Run(t.Context(), bench.Config{
-		Template: "../../../template.yaml", BinDir: bin, Program: program, Out: &out, Log: t.Output(),
-		Events: 60, Rounds: 1, Rate: 50, Paced: 200 * time.Millisecond, Organizations: 5,
-		Imported: 450, Products: 1000, Duration: 200 * time.Millisecond,
+	err := bench.Run(t.Context(), bench.Config{
+		Events: 60, Rate: 50, Paced: 200 * time.Millisecond, Organizations: 5, Products: 1000, Duration: 200 * time.Millisecond, Rest: 100 * time.Millisecond,
+		Out: &out, Log: t.Output(),
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	report := out.String()
 	for _, want := range []string{
-		"cores, go", "| Deliveries ", "| one at a time, organizations: 1", "| burst, organizations: 5", "| one at a time, after the bursts, organizations: 5",
-		"beside an import of 450 records", "| event of a burst of 60", "| event alone in its organization", "| record by id", "| list: no filter, newest first", "| feed: caught up",
+		"cores, go", "| one at a time, organizations: 1 ", "| burst, organizations: 1 ", "| alone in its organization, organizations: 5 ", "| burst, organizations: 5 ",
+		"| list: filter, search, order, total ", "| list: no filter, newest first ", "| list: no filter, one request a second ", "| record by id ",
 	} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report lacks %q", want)
@@ -40,13 +29,5 @@ func TestEverySectionMeasuresSomething(t *testing.T) {
 	}
 	if strings.Contains(report, "NaN") || strings.Contains(report, "Inf") || t.Failed() {
 		t.Errorf("the report:\n%s", report)
-	}
-}
-
-func TestAnUnknownSectionIsRefusedBeforeAnythingIsStarted(t *testing.T) {
-	var out bytes.Buffer
-	err := bench.Run(t.Context(), bench.Config{Sections: []string{"reads", "nonsense"}, Out: &out})
-	if err == nil || !strings.Contains(err.Error(), `unknown section "nonsense"`) || !strings.Contains(err.Error(), "reads") || out.Len() > 0 {
-		t.Errorf("got %v after %q, want an error that names the sections that there are", err, &out)
 	}
 }

@@ -7,47 +7,45 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
+
+	"github.com/commerce-integration/service/pkg/lab/meter"
 )
 
 // table is a part of the report: a title, columns, and a row for each figure.
-type table struct {
-	rows [][]string
-	note string // how it was measured
+type table struct{ rows [][]string }
+
+func newTable(columns ...string) *table {
+	return &table{[][]string{append(columns, "service", "table", "calls", "write units", "read units", "$ a million")}}
 }
 
-func newTable(title string, columns ...string) *table {
-	return &table{rows: [][]string{append([]string{title}, columns...)}}
-}
-
-func (t *table) add(name string, cells ...string) {
-	t.rows = append(t.rows, append([]string{name}, cells...))
+// add adds a row: figures, and what one event or answer used.
+func (t *table) add(name string, amount int, f figures, service, table time.Duration, units meter.Units) {
+	const writePrice, readPrice = 0.625, 0.125 // dollars of a million, on demand in us-east-1
+	cells := []string{name, strconv.Itoa(amount), fmt.Sprintf("%.0f", f.perSecond), "", ""}
+	if len(f.latencies) > 0 {
+		cells[3], cells[4] = milliseconds(f.latencies.Percentile(50)), milliseconds(f.latencies.Percentile(99))
+	}
+	cells = append(cells, milliseconds(service/time.Duration(f.of)), milliseconds(table/time.Duration(f.of)))
+	for _, n := range []float64{float64(units.Calls), units.Writes, units.Reads, units.Writes*writePrice + units.Reads*readPrice} {
+		cells = append(cells, fmt.Sprintf("%.2f", n/float64(f.of)))
+	}
+	t.rows = append(t.rows, cells)
 }
 
 // print writes the table as Markdown that reads well as plain text.
 func (t *table) print(w io.Writer) {
-	width := make([]int, len(t.rows[0]))
-	for _, row := range t.rows {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
-	fmt.Fprintln(w)
+	rule := strings.Repeat("|---\t", len(t.rows[0])) + "|"
+	aligned := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(aligned)
 	for number, row := range t.rows {
-		var line, rule strings.Builder
-		for i, cell := range row {
-			line.WriteString("| " + cell + strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+1))
-			rule.WriteString("|" + strings.Repeat("-", width[i]+2))
-		}
-		fmt.Fprintln(w, line.String()+"|")
+		fmt.Fprintln(aligned, "| "+strings.Join(row, "\t| ")+"\t|")
 		if number == 0 {
-			fmt.Fprintln(w, rule.String()+"|")
+			fmt.Fprintln(aligned, rule)
 		}
 	}
-	if t.note != "" {
-		fmt.Fprintln(w, "\n"+t.note)
-	}
+	_ = aligned.Flush() // an error shows in the next write
 }
 
 // thisMachine is the environment on which a figure depends.
@@ -67,43 +65,4 @@ func processor() string {
 	return "unknown CPU"
 }
 
-// loadAverage is how many processes wanted a processor in the last minute, this one included.
-func loadAverage() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	one, _, _ := strings.Cut(string(text), " ")
-	return one
-}
-
-// thousands writes a number with commas.
-func thousands(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-func milliseconds(d time.Duration) string {
-	ms := float64(d) / float64(time.Millisecond)
-	switch {
-	case ms >= 10:
-		return fmt.Sprintf("%.0f ms", ms)
-	case ms >= 0.1:
-		return fmt.Sprintf("%.2f ms", ms)
-	}
-	return fmt.Sprintf("%.0f µs", ms*1000)
-}
-
-// each is a time divided by so many events or answers.
-func each(d time.Duration, events int) string { return milliseconds(d / time.Duration(max(1, events))) }
-
-// amount writes a number with as many decimals as matter.
-func amount(n float64) string {
-	if n >= 0.095 || n == 0 {
-		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", n), "0"), ".")
-	}
-	return fmt.Sprintf("%.2g", n)
-}
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", d.Seconds()*1000) }

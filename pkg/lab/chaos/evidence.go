@@ -19,44 +19,47 @@ import (
 
 // expectation is a delivery that must exist: an event for an endpoint that subscribes to it.
 type expectation struct {
-	endpoint  value.ID
-	eventType string
-	retries   int // of the endpoint
-	calm      bool
+	endpoint value.ID
+	retries  int // of the endpoint
+	calm     bool
 }
 
 // evidence is the knowledge after a run.
 type evidence struct {
 	// What was sent, and what must exist because of it.
 	lost     []put                    // records that the table does not hold
-	records  map[value.ID]value.Time  // that it holds, with their times
+	records  revisions                // that it holds
 	expected map[value.ID]expectation // by the delivery's id
 
 	// What the service has stored.
 	deliveries map[value.ID]*webhook.Delivery
 	counters   map[value.ID]webhook.Counters // by endpoint
+	queues     []workload.Queue
+	verified   string // the output of commerce verify
+	differs    bool   // it found a difference
 
 	// What its clients have.
-	requests   []request
-	fed        map[value.ID]value.Time // the records of copies by the feed
-	disordered []value.ID              // records of which the feed showed an earlier state after a later one
-
-	queues  []workload.Queue
-	differs string // the output of commerce verify when it found a difference, else ""
+	receipts int
+	accepted map[value.ID]int // receipts of each delivery that were answered with success
+	copied   revisions        // by the feed
 }
 
 func newEvidence() *evidence {
 	return &evidence{
-		records: map[value.ID]value.Time{}, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{},
-		counters: map[value.ID]webhook.Counters{}, fed: map[value.ID]value.Time{},
+		records: revisions{}, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{},
+		counters: map[value.ID]webhook.Counters{}, accepted: map[value.ID]int{}, copied: revisions{},
 	}
 }
 
 // look reads what the service has stored.
-func (r *run) look(ctx context.Context) (*evidence, error) {
-	e, table := newEvidence(), dynamo.New(r.service.Table, r.service.Info.TableName, time.Now)
+func (r *run) look(ctx context.Context) (e *evidence, err error) {
+	e = newEvidence()
+	if e.queues, err = r.service.ReadQueues(ctx); err != nil {
+		return nil, err
+	}
+	table := dynamo.New(r.service.Table, r.service.Info.TableName, time.Now)
 	for _, t := range r.tenants {
-		if err := e.expect(ctx, table, t, r.load.puts); err != nil {
+		if err := e.expect(ctx, table, t); err != nil {
 			return nil, err
 		}
 		err := ops.EachDelivery(ctx, table, t.ID, func(d *webhook.Delivery) error {
@@ -76,18 +79,14 @@ func (r *run) look(ctx context.Context) (*evidence, error) {
 		}
 		maps.Copy(e.counters, counters)
 	}
-	var err error
-	e.queues, err = r.service.ReadQueues(ctx)
-	return e, err
+	return e, nil
 }
 
 // expect adds the deliveries of an organization's records. An event's id follows from the revision of its record.
-func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, puts []put) error {
+func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant) error {
 	ids := map[commerce.Kind][]value.ID{}
-	for _, p := range puts {
-		if p.of == t {
-			ids[p.kind] = append(ids[p.kind], p.id)
-		}
+	for _, p := range t.puts {
+		ids[p.kind] = append(ids[p.kind], p.id)
 	}
 	stored := map[value.ID]*commerce.Stored{}
 	for kind, of := range ids {
@@ -97,28 +96,23 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, p
 		}
 		maps.Copy(stored, found)
 	}
-	for _, p := range puts {
-		switch s := stored[p.id]; {
-		case p.of != t:
-		case s == nil:
+	for _, p := range t.puts {
+		s := stored[p.id]
+		if s == nil {
 			e.lost = append(e.lost, p)
-		default:
-			e.records[p.id] = s.Revision
-			e.expectEvents(t, p, s.Revision)
+			continue
 		}
-	}
-	return nil
-}
-
-func (e *evidence) expectEvents(t *tenant, p put, revision value.Time) {
-	for _, eventType := range p.events {
-		event := commerce.EventID(p.kind, t.ID, p.id, revision, eventType)
-		for _, to := range t.endpoints {
-			if commerce.Matches(to.subscribed, eventType) {
-				e.expected[webhook.DeliveryID(event, to.id)] = expectation{to.id, eventType, to.retries, p.calm}
+		e.records[p.id] = s.Revision
+		for _, eventType := range p.events {
+			event := commerce.EventID(p.kind, t.ID, p.id, s.Revision, eventType)
+			for _, to := range t.endpoints {
+				if commerce.Matches(to.subscribed, eventType) {
+					e.expected[webhook.DeliveryID(event, to.id)] = expectation{to.id, to.retries, p.calm}
+				}
 			}
 		}
 	}
+	return nil
 }
 
 // pending counts the deliveries that have an attempt ahead, and apart from them the probes of open circuits, which are
@@ -148,67 +142,57 @@ func (e *evidence) messages() (waiting, dead int) {
 	return waiting - probes, dead
 }
 
-const (
-	lookEvery = 3 * time.Second
-	calmLooks = 2  // in a row without an attempt ahead, after which a complete run has ended
-	maxLooks  = 10 // likewise, after which missing data counts as lost
-	// manyMessages is how many messages show by themselves that a run goes on. A look reads every delivery.
-	manyMessages = 2000
-)
+// settle waits until every delivery has ended, and judges what there is then. A delivery's further messages wait for
+// minutes, in case its own is lost: once no attempt lies ahead, a restart makes all of them visible. Then dead letters
+// are moved back.
+func (r *run) settle(ctx context.Context) error {
+	deadline := time.Now().Add(calmTime)
+	for n, step := range []func(context.Context, *evidence) error{r.restart, r.redrive, r.complete} {
+		e, err := r.await(ctx, deadline, n > 0)
+		if err == nil {
+			err = step(ctx, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// settle waits until every delivery has ended, redrives the dead letters once, and returns what there is then. A
-// delivery's further messages wait for minutes, in case its own is lost: once no attempt lies ahead, a restart of the
-// service makes all of them visible at once.
-func (r *run) settle(ctx context.Context) (*evidence, error) {
-	deadline, told := time.Now().Add(r.Calm), time.Time{}
-	var restarted, redriven bool
-	for calm := 0; ; {
-		if err := pause.For(ctx, lookEvery); err != nil {
+// await looks until no delivery has an attempt ahead, and until nothing is missing either if everything is to be there.
+// What is missing for ten looks is lost. A look reads every delivery: it takes a fifth of the time at most.
+func (r *run) await(ctx context.Context, deadline time.Time, everything bool) (*evidence, error) {
+	const calmLooks, maxLooks = 2, 10
+	var took time.Duration
+	for looks, calm := 0, 0; ; looks++ {
+		if err := pause.For(ctx, lookEvery+4*took); err != nil {
 			return nil, err
 		}
-		e := newEvidence()
-		var err error
-		if e.queues, err = r.service.ReadQueues(ctx); err != nil {
+		began := time.Now()
+		e, err := r.look(ctx)
+		if err != nil {
 			return nil, err
 		}
-		if waiting, _ := e.messages(); waiting > manyMessages && time.Now().Before(deadline) {
-			continue
-		}
-		if e, err = r.look(ctx); err != nil {
-			return nil, err
-		}
+		took = time.Since(began)
 		pending, _ := e.pending()
-		waiting, dead := e.messages()
-		if told.Before(time.Now().Add(-15 * time.Second)) {
-			told = time.Now()
+		waiting, _ := e.messages()
+		if looks%5 == 0 {
 			r.say("%d of %d deliveries, %d pending, %d messages", len(e.deliveries), len(e.expected), pending, waiting)
 		}
 		if calm++; pending > 0 {
 			calm = 0
 		}
-		switch complete := len(e.lost) == 0 && len(e.deliveries) >= len(e.expected); {
-		case time.Now().After(deadline), calm >= maxLooks:
+		missing := everything && (waiting > 0 || len(e.lost) > 0 || len(e.deliveries) < len(e.expected))
+		if calm >= maxLooks || calm >= calmLooks && !missing || time.Now().After(deadline) {
 			return e, nil
-		case calm < calmLooks:
-		case waiting > 0 && !restarted:
-			calm, restarted = 0, true
-			err = errors.Join(r.process.Stop(), r.start(ctx))
-		case waiting <= 0 && dead > 0 && !redriven:
-			calm, redriven = 0, true
-			err = r.redrive(ctx)
-		case waiting <= 0 && complete:
-			return e, nil
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 }
 
 // redrive moves dead letters and parked records back, as an operator does.
-func (r *run) redrive(ctx context.Context) error {
+func (r *run) redrive(ctx context.Context, _ *evidence) error {
 	for _, command := range []string{"redrive deliveries", "redrive records", "redrive index-jobs", "replay"} {
-		said, err := r.process.Command(ctx, strings.Fields(command)...)
+		said, err := r.service.Command(ctx, strings.Fields(command)...)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -217,14 +201,35 @@ func (r *run) redrive(ctx context.Context) error {
 	return nil
 }
 
-// read completes the evidence with what the service's clients and commands see.
-func (r *run) read(ctx context.Context, e *evidence) error {
-	e.requests = r.receivers.seen()
-	if err := r.readFeeds(ctx, e); err != nil {
-		return err
+// feedLate is how late a change may be in the feed where clocks differ.
+const feedLate = 10 * time.Minute
+
+// complete judges the evidence with what the service's clients and commands see. It reads the feeds until they have every record, or until
+// the latest change must be in them.
+func (r *run) complete(ctx context.Context, e *evidence) error {
+	receipts := r.service.Receiver.Receipts()
+	e.receipts = len(receipts)
+	for _, receipt := range receipts {
+		if receipt.Status >= 200 && receipt.Status <= 299 {
+			e.accepted[webhook.DeliveryID(receipt.Event, r.endpoints[receipt.Path].id)]++
+		}
 	}
-	if said, err := r.process.Command(ctx, "verify"); err != nil {
-		e.differs = said
+	for end := time.Now().Add(feedLate); ; {
+		for _, t := range r.tenants {
+			if err := t.follow(ctx); err != nil {
+				return fmt.Errorf("read the feed: %w", err)
+			}
+			maps.Copy(e.copied, t.copied)
+		}
+		if maps.Equal(e.copied, e.records) || time.Now().After(end) {
+			break
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return err
+		}
 	}
-	return nil
+	var err error
+	e.verified, err = r.service.Command(ctx, "verify")
+	e.differs = err != nil
+	return errors.Join(ctx.Err(), r.report(e))
 }

@@ -2,8 +2,8 @@ package faults
 
 import (
 	"maps"
-	"math/rand/v2"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,56 +24,50 @@ func (t transport) partly(c call) (*http.Response, error) {
 	return t.someItems(c, request)
 }
 
-// split divides items at random and keeps their order. At least one is left.
-func split(items []jsontext.Value, coin *rand.Rand) (isLeft []bool, done, left []jsontext.Value) {
-	isLeft = make([]bool, len(items))
-	for _, i := range coin.Perm(len(items))[:1+coin.IntN(len(items))] {
-		isLeft[i] = true
+// do has the server do a request, and reads the members of its answer; nil if that is an error.
+func (t transport) do(c call, request members) (a *http.Response, said members, err error) {
+	if a, err = t.forward(c.Request, encode(request)); err != nil || a.StatusCode != http.StatusOK {
+		return a, nil, err
 	}
-	for i, item := range items {
-		if isLeft[i] {
-			left = append(left, item)
-		} else {
-			done = append(done, item)
-		}
-	}
-	return isLeft, done, left
+	return a, said, json.UnmarshalRead(a.Body, &said)
 }
 
 // someStatements has statements fail on their own, all of them at times.
 func (t transport) someStatements(c call, request members) (*http.Response, error) {
-	var asked, given, told []jsontext.Value
+	var asked, done, given, told []jsontext.Value
 	if err := json.Unmarshal(request["Statements"], &asked); err != nil {
 		return nil, err
 	}
-	fails, done, _ := split(asked, c.coin)
-	a, response := answer(http.StatusOK, nil), members{}
+	fails := c.coin.Perm(len(asked))[:1+c.coin.IntN(len(asked))]
+	for i, statement := range asked {
+		if !slices.Contains(fails, i) {
+			done = append(done, statement)
+		}
+	}
+	a, said := answer(http.StatusOK, nil), members{}
 	if len(done) > 0 {
 		request["Statements"] = encode(done)
 		var err error
-		if a, err = t.forward(c.Request, encode(request)); err != nil || a.StatusCode != http.StatusOK {
+		if a, said, err = t.do(c, request); err != nil || said == nil {
 			return a, err
 		}
-		if err := json.UnmarshalRead(a.Body, &response); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(response["Responses"], &given); err != nil {
+		if err := json.Unmarshal(said["Responses"], &given); err != nil {
 			return nil, err
 		}
 	}
-	for _, fail := range fails {
-		if fail {
+	for i := range asked {
+		if slices.Contains(fails, i) {
 			code := [2]string{"ThrottlingError", "ProvisionedThroughputExceeded"}[c.coin.IntN(2)]
 			told = append(told, encode(map[string]any{"Error": reason{code, tooMuch}}))
 		} else {
 			told, given = append(told, given[0]), given[1:]
 		}
 	}
-	response["Responses"] = encode(told)
-	return withBody(a, response), nil
+	said["Responses"] = encode(told)
+	return withBody(a, said), nil
 }
 
-// someItems leaves items of a batch undone, and has at least the last one done: DynamoDB throttles a batch of which it
+// someItems leaves the last items of a batch undone, and has at least one done: DynamoDB throttles a batch of which it
 // can do nothing. The server may leave some undone itself.
 func (t transport) someItems(c call, request members) (*http.Response, error) {
 	tables, left := map[string]part{}, map[string]part{}
@@ -81,31 +75,26 @@ func (t transport) someItems(c call, request members) (*http.Response, error) {
 		return nil, err
 	}
 	for table, p := range tables {
-		if end := len(p.items) - 1; end > 0 {
-			_, done, undone := split(p.items[:end], c.coin)
-			tables[table] = p.of(append(done, p.items[end]))
-			left[table] = p.of(undone)
+		if n := len(p.items); n > 1 {
+			done := 1 + c.coin.IntN(n-1)
+			tables[table], left[table] = p.of(p.items[:done]), p.of(p.items[done:])
 		}
 	}
 	request["RequestItems"] = encode(tables)
-	a, err := t.forward(c.Request, encode(request))
-	if err != nil || a.StatusCode != http.StatusOK {
+	a, said, err := t.do(c, request)
+	if err != nil || said == nil {
 		return a, err
 	}
-	response, own := members{}, map[string]part{}
-	if err := json.UnmarshalRead(a.Body, &response); err != nil {
-		return nil, err
-	}
-	member := "UnprocessedKeys"
+	member, own := "UnprocessedKeys", map[string]part{}
 	if operations[c.op].writes {
 		member = "UnprocessedItems"
 	}
-	_ = json.Unmarshal(response[member], &own) // absent: none
+	_ = json.Unmarshal(said[member], &own) // absent: none
 	for table, p := range own {
 		left[table] = p.of(append(left[table].items, p.items...))
 	}
-	response[member] = encode(left)
-	return withBody(a, response), nil
+	said[member] = encode(left)
+	return withBody(a, said), nil
 }
 
 // part is what a batch asks of one table: a list of writes, or an object with the keys to read.

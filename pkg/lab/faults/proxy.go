@@ -34,8 +34,6 @@ type Proxy struct {
 	Config
 	target  *url.URL
 	inner   http.RoundTripper // to the target
-	closing context.Context   // ends the requests that hang
-	close   context.CancelFunc
 	server  *http.Server
 	address string
 
@@ -69,7 +67,6 @@ func New(target string, cfg Config) (*Proxy, error) {
 	}
 	p.Operations = map[string]Rates{}
 	maps.Copy(p.Operations, cfg.Operations)
-	p.closing, p.close = context.WithCancel(context.Background())
 	return p, nil
 }
 
@@ -94,11 +91,8 @@ func (p *Proxy) Start(address string) error {
 // Endpoint is the URL for the SDK's BaseEndpoint of a client, which gets faults of its own.
 func (p *Proxy) Endpoint(client string) string { return "http://" + p.address + "/" + client }
 
-// Close ends what hangs, and the server.
-func (p *Proxy) Close() error {
-	p.close()
-	return p.server.Close()
-}
+// Close ends the server, and with their connections the requests that hang.
+func (p *Proxy) Close() error { return p.server.Close() }
 
 // On lets faults happen again after Off.
 func (p *Proxy) On() { p.set(func() { p.off = false }) }
@@ -190,7 +184,7 @@ func (t transport) serve(c call, f Fault) (*http.Response, error) {
 	case LostRequest:
 		return nil, errLost
 	case Timeout:
-		return nil, errors.Join(errLost, t.hang(c.Context()))
+		return nil, errors.Join(errLost, pause.For(c.Context(), time.Hour))
 	case Throttle:
 		return c.throttled(), nil
 	case InternalError:
@@ -210,13 +204,6 @@ func (t transport) serve(c call, f Fault) (*http.Response, error) {
 		return internalError(), a.Body.Close()
 	}
 	return a, nil
-}
-
-// hang returns when the client or the proxy is gone.
-func (t transport) hang(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer context.AfterFunc(t.closing, cancel)()
-	return pause.For(ctx, time.Hour)
 }
 
 // forward has the server do a request, also when the client is gone meanwhile.

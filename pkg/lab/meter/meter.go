@@ -8,13 +8,13 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Units are what calls consumed.
@@ -83,25 +83,6 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !counted {
 		return t.inner.RoundTrip(r)
 	}
-	r, err := asking(r)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := t.inner.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return nil, fmt.Errorf("read an answer of the table: %w", err)
-	}
-	answer.Body = io.NopCloser(bytes.NewReader(body))
-	t.add(operation, writes, unitsOf(body))
-	return answer, nil
-}
-
-// asking is a request that asks for what it consumes.
-func asking(r *http.Request) (*http.Request, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, fmt.Errorf("read a request of the table: %w", err)
@@ -111,7 +92,17 @@ func asking(r *http.Request) (*http.Request, error) {
 	}
 	r = r.Clone(r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return r, nil
+	answer, err := t.inner.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	said, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read an answer of the table: %w", err)
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(said))
+	t.add(operation, writes, unitsOf(said))
+	return answer, nil
 }
 
 func (m *Meter) add(operation string, writes bool, units float64) {
@@ -126,22 +117,16 @@ func (m *Meter) add(operation string, writes bool, units float64) {
 	m.uses[operation] = u
 }
 
-// unitsOf are the units that an answer names: of its table, or of each table or statement.
+// consumed is what an answer names for its table, or for each table or statement.
+var consumed = regexp.MustCompile(`"CapacityUnits":([0-9.]+)`)
+
 func unitsOf(answer []byte) (sum float64) {
 	if bytes.Contains(answer, []byte("#ConditionalCheckFailedException")) {
 		return 1
 	}
-	var said struct{ ConsumedCapacity jsontext.Value }
-	if json.Unmarshal(answer, &said) != nil || said.ConsumedCapacity == nil {
-		return 0
-	}
-	if said.ConsumedCapacity.Kind() != '[' {
-		said.ConsumedCapacity = slices.Concat([]byte("["), said.ConsumedCapacity, []byte("]"))
-	}
-	var consumed []struct{ CapacityUnits float64 }
-	_ = json.Unmarshal(said.ConsumedCapacity, &consumed) // in another form: none
-	for _, one := range consumed {
-		sum += one.CapacityUnits
+	for _, found := range consumed.FindAllSubmatch(answer, -1) {
+		units, _ := strconv.ParseFloat(string(found[1]), 64) // of digits
+		sum += units
 	}
 	return sum
 }

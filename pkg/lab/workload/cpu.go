@@ -11,45 +11,36 @@ import (
 // tick is the unit in which Linux counts a process's time.
 const tick = 10 * time.Millisecond
 
-// CPU is the processor time of a process, and of its children: the table server's. It is 0 outside of Linux.
-type CPU struct{ Own, Table time.Duration }
-
-// CPU is what the service has used so far.
-func (p *Process) CPU() CPU { return cpuOf(strconv.Itoa(p.PID())) }
-
-// OwnCPU is what this process has used so far.
-func OwnCPU() CPU { return cpuOf("self") }
-
-// Since is the use after an earlier reading.
-func (c CPU) Since(before CPU) CPU { return CPU{c.Own - before.Own, c.Table - before.Table} }
-
-func cpuOf(process string) CPU {
-	used := CPU{Own: processTime(process)}
-	for _, child := range childrenOf(process) {
-		used.Table += processTime(child)
+// CPU is what the service has used of the processor so far, and what its table server has, the other child of this
+// process. Both are 0 outside of Linux.
+func (s *Service) CPU() (service, table time.Duration) {
+	for _, pid := range ChildrenOf(os.Getpid()) {
+		if pid == s.PID() {
+			service = processTime(pid)
+		} else {
+			table += processTime(pid)
+		}
 	}
-	return used
+	return service, table
 }
 
-// Children are the ids of the processes that the service has started. It finds them on Linux only.
-func (p *Process) Children() []string { return childrenOf(strconv.Itoa(p.PID())) }
-
-func childrenOf(process string) (pids []string) {
+// ChildrenOf are the ids of the processes that a process has started. It finds them on Linux only.
+func ChildrenOf(pid int) (pids []int) {
 	// A child belongs to the thread that started it. The files of an ended thread are absent.
-	threads, _ := filepath.Glob("/proc/" + process + "/task/*/children")
+	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	for _, path := range threads {
 		text, _ := os.ReadFile(path)
-		pids = append(pids, strings.Fields(string(text))...)
+		for field := range strings.FieldsSeq(string(text)) {
+			child, _ := strconv.Atoi(field) // of digits, as the system writes it
+			pids = append(pids, child)
+		}
 	}
 	return pids
 }
 
-// processTime is a process's time in user and in system mode.
-func processTime(process string) time.Duration {
-	text, err := os.ReadFile("/proc/" + process + "/stat")
-	if err != nil {
-		return 0
-	}
+// processTime is a process's time in user and in system mode; 0 if it has ended.
+func processTime(pid int) time.Duration {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	// The second field, the name in parentheses, may hold anything.
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)

@@ -2,118 +2,104 @@ package workload
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/commerce"
 )
 
 const (
-	senders         = 4  // requests to the queue at a time
-	maxMessages     = 10 // of one request
-	importedRecords = 400
+	senders        = 4  // requests to the queue at a time
+	maxMessages    = 10 // of one request
+	storedProducts = 400
 )
 
-// Load is tenants that send new products in turns, each in a message of its own, and the receiver of their events.
+// Load is tenants that send new products in turns, each in a message of its own.
 type Load struct {
-	Tenants  []*Tenant
-	Receiver *Receiver
-	sent     int
+	service *Service
+	tenants []*Tenant
+	sent    int
 }
 
-// Latencies are those of all events, in ascending order.
-type Latencies []time.Duration
-
-// Percentile is the latency within which p percent came, of all of them.
-func (l Latencies) Percentile(p float64) time.Duration {
-	if len(l) == 0 {
-		return 0
+// NewLoad makes organizations whose endpoints are for new products.
+func (s *Service) NewLoad(ctx context.Context, organizations int) (*Load, error) {
+	l := &Load{service: s}
+	for range organizations {
+		t, err := s.NewTenant(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := t.CreateEndpoint(ctx, map[string]any{"url": s.Receiver.URL, "events": []string{"product.created"}}); err != nil {
+			return nil, err
+		}
+		l.tenants = append(l.tenants, t)
 	}
-	rank := int(p/100*float64(len(l))+0.999999) - 1
-	return l[max(0, min(rank, len(l)-1))]
+	return l, nil
 }
 
-// mail is a message of the next tenant's next product, which it returns too.
-func (l *Load) mail() (Mail, value.ID, error) {
-	t := l.Tenants[l.sent%len(l.Tenants)]
-	l.sent++
-	p := Parcel(t.ID, t.next)
-	t.next++
-	m, err := Message(t.ID, Put(p, false))
-	return m, p.ID, err
+// next is a message of the next tenant's next product, which it returns too.
+func (l *Load) next() (Message, value.ID) {
+	t := l.tenants[l.sent%len(l.tenants)]
+	n := t.sent
+	l.sent, t.sent = l.sent+1, t.sent+1
+	return Message{Organization: t.ID, Records: []map[string]any{PutProduct(t.ID, n, false)}}, ProductID(t.ID, n)
 }
 
 // Burst sends products as fast as the queue takes them, and returns how long it took until all their events had
 // arrived.
 func (l *Load) Burst(ctx context.Context, products int) (time.Duration, error) {
-	var mails []Mail
-	var ids []value.ID
-	for range products {
-		m, id, err := l.mail()
-		if err != nil {
-			return 0, err
-		}
-		mails, ids = append(mails, m), append(ids, id)
+	messages, ids := make([]Message, products), make([]value.ID, products)
+	for n := range products {
+		messages[n], ids[n] = l.next()
 	}
 	started := time.Now()
-	group, sending := errgroup.WithContext(ctx)
-	group.SetLimit(senders)
-	for batch := range slices.Chunk(mails, maxMessages) {
-		group.Go(func() error { return l.Tenants[0].service.Send(sending, batch...) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := l.service.sendAll(ctx, messages, maxMessages); err != nil {
 		return 0, err
 	}
-	arrived, err := l.Receiver.Await(ctx, ids)
+	arrived, err := l.service.Receiver.Await(ctx, ids)
 	if err != nil {
 		return 0, err
 	}
 	return slices.MaxFunc(arrived, time.Time.Compare).Sub(started), nil
 }
 
-// Pace sends a product each time as long as more says so by their number so far, and waits until their events have
-// arrived. It waits for no event before the next product, and counts from when a product was due: a sender that is
-// held up does not hide that events wait.
-func (l *Load) Pace(ctx context.Context, every time.Duration, more func(n int) bool) (Latencies, error) {
-	var ids []value.ID
-	var due []time.Time
-	var mu sync.Mutex // guards failed
-	var failed error
-	var group sync.WaitGroup
+func (s *Service) sendAll(ctx context.Context, messages []Message, each int) error {
+	group, sending := errgroup.WithContext(ctx)
+	group.SetLimit(senders)
+	for batch := range slices.Chunk(messages, each) {
+		group.Go(func() error { return s.Send(sending, batch...) })
+	}
+	return group.Wait()
+}
+
+// Pace sends a product each time, and returns how long their events took to arrive, in ascending order. It waits for no
+// event before the next product, and counts from when a product was due: a sender that is held up does not hide that
+// events wait.
+func (l *Load) Pace(ctx context.Context, every time.Duration, products int) (Latencies, error) {
+	ids, due := make([]value.ID, products), make([]time.Time, products)
+	group, sending := errgroup.WithContext(ctx)
 	started := time.Now()
-	for n := 0; more(n); n++ {
-		m, id, err := l.mail()
-		if err != nil {
+	for n := range products {
+		var m Message
+		m, ids[n] = l.next()
+		due[n] = started.Add(time.Duration(n) * every)
+		if err := pause.For(ctx, time.Until(due[n])); err != nil {
 			return nil, err
 		}
-		at := started.Add(time.Duration(n) * every)
-		if err := pause.For(ctx, time.Until(at)); err != nil {
-			return nil, err
-		}
-		ids, due = append(ids, id), append(due, at)
-		group.Go(func() {
-			err := l.Tenants[0].service.Send(ctx, m)
-			mu.Lock()
-			defer mu.Unlock()
-			failed = errors.Join(failed, err)
-		})
+		group.Go(func() error { return l.service.Send(sending, m) })
 	}
-	group.Wait()
-	if failed != nil {
-		return nil, failed
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
-	arrived, err := l.Receiver.Await(ctx, ids)
+	arrived, err := l.service.Receiver.Await(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	latencies := make(Latencies, len(arrived))
+	latencies := make(Latencies, products)
 	for n, at := range arrived {
 		latencies[n] = at.Sub(due[n])
 	}
@@ -121,60 +107,26 @@ func (l *Load) Pace(ctx context.Context, every time.Duration, more func(n int) b
 	return latencies, nil
 }
 
-// Import sends new products of the first tenant in messages of many records, and waits until their events have arrived.
-func (l *Load) Import(ctx context.Context, products int) error {
-	t := l.Tenants[0]
-	var parcels []*commerce.Product
-	var ids []value.ID
-	for range products {
-		p := Parcel(t.ID, t.next)
-		t.next++
-		parcels, ids = append(parcels, p), append(ids, p.ID)
+// Latencies are in ascending order.
+type Latencies []time.Duration
+
+// Percentile is the latency within which p percent came, of all of them; 0 of none.
+func (l Latencies) Percentile(p float64) time.Duration {
+	if len(l) == 0 {
+		return 0
 	}
-	if err := t.service.Store(ctx, t.ID, false, parcels); err != nil {
-		return err
-	}
-	_, err := l.Receiver.Await(ctx, ids)
-	return err
+	return l[max(0, int(math.Ceil(p/100*float64(len(l))))-1)]
 }
 
-// Store sends an organization's products in messages of many records. Silent ones make no events.
-func (s *Service) Store(ctx context.Context, organization value.ID, silent bool, products []*commerce.Product) error {
-	group, sending := errgroup.WithContext(ctx)
-	group.SetLimit(senders)
-	for some := range slices.Chunk(products, importedRecords) {
-		group.Go(func() error {
-			var changes []map[string]any
-			for _, p := range some {
-				changes = append(changes, Put(p, silent))
-			}
-			m, err := Message(organization, changes...)
-			if err != nil {
-				return err
-			}
-			return s.Send(sending, m)
-		})
-	}
-	return group.Wait()
-}
-
-// CatchUp waits until the list of each tenant has every product that was sent.
-func (l *Load) CatchUp(ctx context.Context) error {
-	for _, t := range l.Tenants {
-		for {
-			var page struct {
-				Meta struct {
-					Total int `json:"total"`
-				} `json:"meta"`
-			}
-			err := t.Read(ctx, "/api/products?limit=1", &page)
-			if err == nil && page.Meta.Total == t.next {
-				break
-			}
-			if waited := pause.For(ctx, 50*time.Millisecond); waited != nil {
-				return fmt.Errorf("a list has %d of %d products: %w", page.Meta.Total, t.next, errors.Join(err, waited))
-			}
+// Store sends an organization's first products in messages of many records. They make no events.
+func (s *Service) Store(ctx context.Context, organization value.ID, products int) error {
+	var messages []Message
+	for first := 0; first < products; first += storedProducts {
+		m := Message{Organization: organization}
+		for n := first; n < min(first+storedProducts, products); n++ {
+			m.Records = append(m.Records, PutProduct(organization, n, true))
 		}
+		messages = append(messages, m)
 	}
-	return nil
+	return s.sendAll(ctx, messages, 1)
 }

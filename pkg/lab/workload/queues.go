@@ -10,8 +10,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // Queue is what a queue holds.
@@ -67,4 +69,32 @@ func (s *Service) Quiet(ctx context.Context) error {
 			return fmt.Errorf("the queues still hold %d messages: %w", busy, err)
 		}
 	}
+}
+
+// Message is a message of the records queue.
+type Message struct {
+	Organization value.ID
+	Records      []map[string]any // changes
+	Delay        int32            // seconds
+}
+
+// Send sends up to ten messages.
+func (s *Service) Send(ctx context.Context, messages ...Message) error {
+	entries := make([]types.SendMessageBatchRequestEntry, len(messages))
+	for i, m := range messages {
+		body, err := json.Marshal(map[string]any{"organizationId": m.Organization, "records": m.Records})
+		if err != nil {
+			return fmt.Errorf("encode a message: %w", err)
+		}
+		id, group, text := strconv.Itoa(i), m.Organization.String(), string(body)
+		entries[i] = types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &text, MessageGroupId: &group, DelaySeconds: m.Delay}
+	}
+	out, err := s.Queues.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &s.Info.RecordsQueueURL, Entries: entries})
+	if err != nil {
+		return fmt.Errorf("send %d messages: %w", len(messages), err)
+	}
+	if len(out.Failed) > 0 {
+		return fmt.Errorf("send %d messages: %d were refused", len(messages), len(out.Failed))
+	}
+	return nil
 }

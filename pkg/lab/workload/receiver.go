@@ -1,62 +1,64 @@
 package workload
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Serve serves HTTP on a free port of the loopback interface until the server is closed, and returns its URL.
-func Serve(ctx context.Context, handler http.Handler) (*http.Server, string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, "", fmt.Errorf("listen for webhooks: %w", err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	go server.Serve(l) //nolint:errcheck // it ends by Close
-	return server, "http://" + l.Addr().String(), nil
+// Receipt is a webhook that the receiver got.
+type Receipt struct {
+	Path   string // of the endpoint
+	Event  value.ID
+	Status int // 0: the connection was cut, or the client gave up
 }
 
-// Receiver takes the webhooks of all tenants. It answers 200 at once and notes when the first event of each record
-// arrived.
+// Behaviour is how an endpoint answers: its path decides the status, 0 for a cut connection, and how long it takes. It
+// is asked for one webhook at a time.
+type Behaviour func(path string) (status int, wait time.Duration)
+
+// Receiver takes the webhooks of all endpoints. It is safe for concurrent use.
 type Receiver struct {
+	URL    string
 	server *http.Server
-	url    string
+	answer Behaviour
 
 	mu       sync.Mutex
-	changed  chan struct{}
-	arrivals map[value.ID]time.Time
-	again    int   // receipts of a record that had arrived
-	wrong    error // the first receipt that was no event of a record
+	receipts []Receipt
+	arrivals map[value.ID]time.Time // of the first event of each record
 }
 
-// NewReceiver starts a receiver.
-func NewReceiver(ctx context.Context) (r *Receiver, err error) {
-	r = &Receiver{changed: make(chan struct{}, 1), arrivals: map[value.ID]time.Time{}}
-	r.server, r.url, err = Serve(ctx, r)
-	return r, err
+func newReceiver(ctx context.Context, answer Behaviour) (*Receiver, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for webhooks: %w", err)
+	}
+	r := &Receiver{URL: "http://" + l.Addr().String(), answer: answer, arrivals: map[value.ID]time.Time{}}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
+	go r.server.Serve(l) //nolint:errcheck // it ends by Close
+	return r, nil
 }
 
-// Close ends the receiver.
-func (r *Receiver) Close() error { return r.server.Close() }
+// Receipts are those so far.
+func (r *Receiver) Receipts() []Receipt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.receipts)
+}
 
 // ServeHTTP takes a webhook.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	at := time.Now()
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler) // the client is gone
-	}
 	var payload struct {
 		Data struct {
 			Object struct {
@@ -64,70 +66,60 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			} `json:"object"`
 		} `json:"data"`
 	}
-	err = json.Unmarshal(body, &payload)
-	if record := payload.Data.Object.ID; err == nil && !record.IsZero() {
-		r.note(record, at)
+	event, err := value.ParseID(req.Header.Get("webhook-id"))
+	if err := errors.Join(err, json.UnmarshalRead(req.Body, &payload)); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	err = cmp.Or(err, errors.New("it has no record"))
+	number, status, wait := r.note(Receipt{Path: req.URL.Path, Event: event}, payload.Data.Object.ID, at)
+	if pause.For(req.Context(), wait) != nil || status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "2")
+	}
+	w.WriteHeader(status)
+	_ = http.NewResponseController(w).Flush() // a client that is gone does not count it
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.wrong = errors.Join(r.wrong, fmt.Errorf("a receiver got %.200s: %w", body, err))
+	r.receipts[number].Status = status
 }
 
-func (r *Receiver) note(record value.ID, at time.Time) {
+func (r *Receiver) note(receipt Receipt, record value.ID, at time.Time) (number, status int, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.arrivals[record]; known {
-		r.again++
-	} else {
+	if _, known := r.arrivals[record]; !known {
 		r.arrivals[record] = at
 	}
-	select {
-	case r.changed <- struct{}{}:
-	default:
-	}
-}
-
-// Again is how many receipts were of an event that had arrived before.
-func (r *Receiver) Again() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.again
+	r.receipts = append(r.receipts, receipt)
+	status, wait = r.answer(receipt.Path)
+	return len(r.receipts) - 1, status, wait
 }
 
 // standstill is how long nothing may arrive before no more is waited for.
 const standstill = time.Minute
 
-// Await waits for the events of the records, as long as some arrive, and returns when they came.
+// Await waits for the events of the records, for a minute after that of the record before, and returns when they came.
 func (r *Receiver) Await(ctx context.Context, records []value.ID) ([]time.Time, error) {
-	timeout := time.NewTimer(standstill)
-	defer timeout.Stop()
-	arrived := make([]time.Time, 0, len(records))
-	for before := -1; ; {
-		r.mu.Lock()
-		wrong, all := r.wrong, len(r.arrivals)
-		for n := len(arrived); n < len(records); n++ {
-			at, known := r.arrivals[records[n]]
-			if !known {
-				break
-			}
-			arrived = append(arrived, at)
+	arrived, until := make([]time.Time, 0, len(records)), time.Now().Add(standstill)
+	for len(arrived) < len(records) {
+		if at, known := r.arrival(records[len(arrived)]); known {
+			arrived, until = append(arrived, at), time.Now().Add(standstill)
+			continue
 		}
-		r.mu.Unlock()
-		if wrong != nil || len(arrived) == len(records) {
-			return arrived, wrong
-		}
-		if all > before {
-			timeout.Reset(standstill)
-			before = all
-		}
-		select {
-		case <-r.changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-timeout.C:
+		if time.Now().After(until) {
 			return nil, fmt.Errorf("the events of %d of %d records arrived, and no more within %s", len(arrived), len(records), standstill)
 		}
+		if err := pause.For(ctx, 5*time.Millisecond); err != nil {
+			return nil, err
+		}
 	}
+	return arrived, nil
+}
+
+func (r *Receiver) arrival(record value.ID) (at time.Time, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, known = r.arrivals[record]
+	return at, known
 }

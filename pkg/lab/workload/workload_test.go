@@ -1,4 +1,4 @@
-package workload_test
+package workload
 
 import (
 	"bufio"
@@ -6,12 +6,10 @@ import (
 	"runtime"
 	"testing"
 	"time"
-
-	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
 func TestPercentilesAreExact(t *testing.T) {
-	var all workload.Latencies
+	var all Latencies
 	for i := 1; i <= 200; i++ {
 		all = append(all, time.Duration(i)*time.Millisecond)
 	}
@@ -20,38 +18,46 @@ func TestPercentilesAreExact(t *testing.T) {
 			t.Errorf("percentile %v of 1 to 200 ms: got %d ms, want %d", p, got, want)
 		}
 	}
-	if got := workload.Latencies(nil).Percentile(99); got != 0 {
+	if got := Latencies(nil).Percentile(99); got != 0 {
 		t.Errorf("percentile 99 of nothing: got %s, want 0", got)
 	}
 }
 
-func TestTheProcessorTimeOfAProcessAndItsChildrenIsRead(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells it in /proc")
-	}
-	before := workload.OwnCPU()
-	child := exec.CommandContext(t.Context(), "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read end")
-	in, err := child.StdinPipe()
+// worked starts a child that has worked, and waits for its end.
+func worked(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read end")
+	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := child.StdoutPipe()
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := child.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait() // its last read fails
+	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "done\n" {
 		t.Fatalf("the child said %q, %v", line, err)
 	}
-	for began := time.Now(); workload.OwnCPU().Since(before).Own == 0 && time.Since(began) < 10*time.Second; { //nolint:revive // reading is work
+	return cmd
+}
+
+func TestTheProcessorTimesOfServiceAndTableAreTold(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells it in /proc")
 	}
-	if used := workload.OwnCPU().Since(before); used.Own <= 0 || used.Table <= 0 {
-		t.Errorf("got %+v after some work of both, want more than nothing", used)
+	s := Service{cmd: worked(t)}
+	if service, table := s.CPU(); service <= 0 || table != 0 {
+		t.Errorf("a service that worked, alone: got %s and %s, want some and none", service, table)
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
+	worked(t)
+	if service, table := s.CPU(); service <= 0 || table <= 0 {
+		t.Errorf("with a table that worked: got %s and %s, want some of both", service, table)
 	}
-	_ = child.Wait() // its last read fails
 }
