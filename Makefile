@@ -213,7 +213,8 @@ chaos: ## break the service while it delivers 20,000 events, and check what it p
 .PHONY: measured
 measured: ## write pkg/lab/MEASURED.md: the figures of this machine, in about ten minutes
 	@go build -o .build/lab ./pkg/cmd/lab
-	@exec .build/lab bench --page pkg/lab/MEASURED.md $(BENCH_FLAGS)
+	@.build/lab bench $(BENCH_FLAGS) >.build/measured.md
+	@mv .build/measured.md pkg/lab/MEASURED.md
 
 .PHONY: sam-local
 sam-local: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam local start-api beside a run that is under way (needs Docker; PORT=3100)

@@ -12,7 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -51,7 +51,7 @@ func encoded(t testing.TB, ev *commerce.WebhookPayload) []byte {
 // shard by the number of outcomes that are written together.
 func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 	client, name := dynamotest.Client(t)
-	m := meter.New()
+	m := faults.NewMeter()
 	table := dynamo.New(dynamodb.New(client.Options(), m.Measure), name, time.Now)
 	org, now := value.NewID(), value.TimeOf(time.Now())
 	e, site := makeEndpoint(org, value.NewID()), value.NewID()
@@ -118,7 +118,7 @@ func manyOutcomes(rows []*webhook.Delivery, shard webhook.StoredCounterShard, su
 func TestATraceReadsAtMostTwoUnitsForAnEvent(t *testing.T) {
 	const events, endpoints = 10, 3
 	client, name := dynamotest.Client(t)
-	m := meter.New()
+	m := faults.NewMeter()
 	table := dynamo.New(dynamodb.New(client.Options(), m.Measure), name, time.Now)
 	org, now := value.NewID(), value.TimeOf(time.Now())
 	record, err := commerce.Apply(nil, commerce.Change{

@@ -13,7 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -86,7 +86,7 @@ func TestUsageIsCountedByDays(t *testing.T) {
 // cost without counting, also where each of the buckets is in use.
 func TestCountingTakesNoWriteUnit(t *testing.T) {
 	client, name := dynamotest.Client(t)
-	m := meter.New()
+	m := faults.NewMeter()
 	table := dynamo.New(dynamodb.New(client.Options(), m.Measure), name, time.Now)
 	const many = 1_000_000
 	w := window.Window{Version: time.Now().UnixMilli(), Head: window.At(time.Now()), Usage: window.Usage{Requests: many * 1440, ClientErrors: many * 1440, RateLimited: many * 1440}}

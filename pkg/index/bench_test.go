@@ -20,7 +20,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
-	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
@@ -28,7 +28,7 @@ import (
 // meteredHarness is an index whose table tells what it consumes.
 type meteredHarness struct {
 	table *dynamo.Table
-	meter *meter.Meter
+	meter *faults.Meter
 	lists *index.Lists
 	org   value.ID
 	now   time.Time
@@ -38,7 +38,7 @@ type meteredHarness struct {
 
 func newMeteredHarness(b *testing.B) *meteredHarness {
 	b.Helper()
-	p := &meteredHarness{meter: meter.New(), org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), jobs: map[string]bool{}}
+	p := &meteredHarness{meter: faults.NewMeter(), org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), jobs: map[string]bool{}}
 	client, name := dynamotest.Client(b)
 	p.table = dynamo.New(dynamodb.New(client.Options(), p.meter.Measure), name, p.clock)
 	p.lists = index.NewLists(p.table, dynamo.Shards)

@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -41,46 +39,25 @@ func newRootCommand() *cobra.Command {
 	return root
 }
 
-// pageHead begins the page of results.
-const pageHead = `# Measured
-
-` + "`make measured`" + ` writes this page in about ten minutes. Everything runs on one machine, the client, the receivers and
-what stands in for AWS too. The machine's speed varies by half from day to day: compare what was measured together.
-` + "`go test -bench`" + ` measures single packages.
-
-`
-
 func newBenchCommand() *cobra.Command {
 	cfg := bench.Config{
-		Events: 10_000, Rate: 100, Paced: 20 * time.Second, Organizations: 300, Products: 100_000, Duration: 10 * time.Second, Rest: 3 * time.Second,
+		Events: 10_000, Lone: 2000, Organizations: 300, Products: 100_000, Duration: 10 * time.Second, Rest: 3 * time.Second,
 	}
 	var quick bool
-	var page string
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Measure the service on this machine", Args: cobra.NoArgs,
+		Use: "bench", Short: "Measure the service on this machine, as a page of Markdown", Args: cobra.NoArgs,
 		Long: `Bench starts the service in temporary folders on ports of its own, sends records
 and requests to it, and prints what it measures.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
-				cfg.Events, cfg.Paced, cfg.Organizations, cfg.Products = 500, 2*time.Second, 20, 2000
+				cfg.Events, cfg.Lone, cfg.Organizations, cfg.Products = 500, 200, 20, 2000
 				cfg.Duration, cfg.Rest = time.Second, time.Second
 			}
 			cfg.Out, cfg.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			if page == "" {
-				return bench.Run(cmd.Context(), cfg)
-			}
-			file, err := os.Create(page)
-			if err != nil {
-				return fmt.Errorf("write the page: %w", err)
-			}
-			fmt.Fprintf(file, "%s`lab %s` on ", pageHead, strings.Join(os.Args[1:], " "))
-			cfg.Out = io.MultiWriter(cfg.Out, file)
-			return errors.Join(bench.Run(cmd.Context(), cfg), file.Close())
+			return bench.Run(cmd.Context(), cfg)
 		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&quick, "quick", false, "with little data and for moments only, to see that everything works")
-	flags.StringVar(&page, "page", "", "file that gets the report as a page of Markdown")
+	cmd.Flags().BoolVar(&quick, "quick", false, "with little data and for moments only, to see that everything works")
 	return cmd
 }
 
@@ -88,18 +65,10 @@ func newChaosCommand() *cobra.Command {
 	var cfg chaos.Config
 	cmd := &cobra.Command{
 		Use: "chaos", Short: "Break the service while it delivers, and check what it promises", Args: cobra.NoArgs,
-		Long: `Chaos runs the whole service in a temporary folder, every function as processes
-of its own whose clocks differ by up to 10 s, and sends records of several
-organizations to endpoints whose receivers fail half of the requests. Meanwhile
-it kills processes of functions and the whole service, fails requests to the
-table, and for a while all of them. Then the faults end, and chaos compares what
-was sent with what was stored, listed, counted and received: nothing is lost or
-listed wrongly, every delivery has ended, every counter is right, little is
-accepted twice, commerce redrive clears all dead letters, and a copy by the feed
-of changes equals the table. The exit code is 1 when one of these promises is
-broken, and the folder with the service's data and log is kept then.
-
-It needs Linux, Go and a checkout of the repository.`,
+		Long: `Chaos kills processes, fails requests to the table and sets clocks apart while
+endpoints fail half of the requests. Then it compares what was sent with what was
+stored, listed, counted, delivered and in the feed. The exit code is 1 when a
+promise is broken. It needs Linux, Go and a checkout of the repository.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Seed == 0 {
 				cfg.Seed = rand.Uint64() //nolint:gosec // it need not be secret

@@ -12,15 +12,13 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/lab/faults"
-	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
 // Config says how much to measure.
 type Config struct {
 	Events        int           // of a burst
-	Rate          int           // events a second that come one at a time
-	Paced         time.Duration // for how long
+	Lone          int           // events that come one at a time
 	Organizations int           // that events are spread over
 	Products      int           // that the lists show
 	Duration      time.Duration // of a load of requests
@@ -34,13 +32,13 @@ type Config struct {
 type bench struct {
 	Config
 	service *workload.Service
-	meter   *meter.Meter // of its table
-	table   *table       // gets the rows
+	meter   *faults.Meter // of its table
+	table   *table        // gets the rows
 }
 
-// Run measures and writes the report.
+// Run measures and writes the report as a page of Markdown.
 func Run(ctx context.Context, cfg Config) error {
-	fmt.Fprintf(cfg.Out, "%s.\n", thisMachine(time.Now()))
+	fmt.Fprintf(cfg.Out, head, thisMachine(time.Now()))
 	deliveries := newTable("Deliveries", "events", "a second", "p50", "p99")
 	for _, organizations := range []int{1, cfg.Organizations} {
 		if err := cfg.withService(ctx, deliveries, func(b *bench) error { return b.deliveries(ctx, organizations) }); err != nil {
@@ -57,6 +55,15 @@ func Run(ctx context.Context, cfg Config) error {
 	return nil
 }
 
+const head = `# Measured
+
+` + "`make measured`" + ` writes this page in about ten minutes. Everything runs on one machine, the client, the receivers and
+what stands in for AWS too. The machine's speed varies by half from day to day: compare what was measured together.
+` + "`go test -bench`" + ` measures single packages.
+
+On %s.
+`
+
 // notes say how it was measured.
 const notes = `
 An event's latency is from its record's message, at a rate from when the record was due, to its receipt. A payload has
@@ -69,7 +76,7 @@ units: it slows what reads the table, records by id by about a half.
 `
 
 func (c Config) withService(ctx context.Context, t *table, measure func(*bench) error) error {
-	b := &bench{Config: c, meter: meter.New(), table: t}
+	b := &bench{Config: c, meter: faults.NewMeter(), table: t}
 	accept := func(string) (int, time.Duration) { return http.StatusOK, 0 }
 	return workload.Run(ctx, faults.Config{Meter: b.meter}, accept, func(s *workload.Service) error {
 		b.service = s
@@ -104,5 +111,40 @@ func (b *bench) measure(ctx context.Context, name string, amount int, run func()
 	}
 	serviceAfter, tableAfter := b.service.CPU()
 	b.table.add(name, amount, f, serviceAfter-service, tableAfter-table, b.meter.Total())
+	return nil
+}
+
+// deliveries measures events of so many organizations: one at a time, and in a burst. Where there are many, the first
+// come so that each is alone in its organization.
+func (b *bench) deliveries(ctx context.Context, organizations int) error {
+	l, err := b.service.NewLoad(ctx, organizations)
+	if err != nil {
+		return err
+	}
+	const warmup = 300 // events, so that connections are open and code has run
+	if _, _, err := l.Run(ctx, min(max(warmup, organizations), b.Events), 0); err != nil {
+		return err
+	}
+	name, events, every := "one at a time", b.Lone, 10*time.Millisecond
+	if organizations > 1 {
+		name, events, every = "alone in its organization", organizations, 50*time.Millisecond
+	}
+	for _, row := range []struct {
+		name   string
+		events int
+		within time.Duration
+	}{{name, events, time.Duration(events) * every}, {"burst", b.Events, 0}} {
+		name := fmt.Sprintf("%s, organizations: %d", row.name, organizations)
+		err := b.measure(ctx, name, row.events, func() (figures, error) {
+			latencies, took, err := l.Run(ctx, row.events, row.within)
+			if row.within == 0 {
+				latencies = nil // they say only how long the burst was
+			}
+			return figures{row.events, float64(row.events) / took.Seconds(), latencies}, err
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func TestEveryRowMeasuresSomething(t *testing.T) {
 	var out bytes.Buffer
 	err := bench.Run(t.Context(), bench.Config{
-		Events: 60, Rate: 50, Paced: 200 * time.Millisecond, Organizations: 5, Products: 1000, Duration: 200 * time.Millisecond, Rest: 100 * time.Millisecond,
+		Events: 60, Lone: 10, Organizations: 5, Products: 1000, Duration: 200 * time.Millisecond, Rest: 100 * time.Millisecond,
 		Out: &out, Log: t.Output(),
 	})
 	if err != nil {

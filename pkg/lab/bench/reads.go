@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/pause"
@@ -16,50 +19,44 @@ import (
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 )
 
-// shop is the products of a service's first organization, whose application may make as many requests as any may.
-type shop struct {
-	api          *apiclient.Client
-	organization value.ID
-	products     int
-}
-
-// openShop sends products through the records queue, and waits until the list shows them.
-func openShop(ctx context.Context, s *workload.Service, products int) (*shop, error) {
-	organization, wrong := value.ParseID(s.Info.OrganizationID)
-	application, err := value.ParseID(s.Info.ApplicationID)
+// stock fills the service's first organization with products, waits until the list shows them, and lets its application
+// make as many requests as any may.
+func (b *bench) stock(ctx context.Context) (organization value.ID, err error) {
+	info := b.service.Info
+	organization, wrong := value.ParseID(info.OrganizationID)
+	application, err := value.ParseID(info.ApplicationID)
 	if err := errors.Join(wrong, err); err != nil {
-		return nil, fmt.Errorf("the service's organization and application: %w", err)
+		return organization, fmt.Errorf("the service's organization and application: %w", err)
 	}
-	table := dynamo.New(s.Table, s.Info.TableName, time.Now)
+	table := dynamo.New(b.service.Table, info.TableName, time.Now)
 	if _, err = table.ChangeApplication(ctx, organization, application, func(a *account.Application) (bool, error) {
 		return a.SetRateLimit(account.MaxRateLimit, value.TimeOf(time.Now()))
 	}); err != nil {
-		return nil, err
+		return organization, err
 	}
-	if err := s.Store(ctx, organization, products); err != nil {
-		return nil, err
+	if err := b.service.Store(ctx, organization, b.Products); err != nil {
+		return organization, err
 	}
-	shop := &shop{apiclient.NewWithKey(s.Info.BaseURL, s.Info.APIKey), organization, products}
-	return shop, shop.await(ctx)
+	return organization, b.awaitList(ctx)
 }
 
-// await waits until the list shows all products.
-func (s *shop) await(ctx context.Context) error {
-	const startTime, recordTime = time.Minute, 4 * time.Millisecond // it shows all within these
-	ctx, cancel := context.WithTimeout(ctx, startTime+time.Duration(s.products)*recordTime)
+// awaitList waits until the list shows all products.
+func (b *bench) awaitList(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
+	client := apiclient.NewWithKey(b.service.Info.BaseURL, b.service.Info.APIKey)
 	for {
 		var page struct {
 			Meta struct {
 				Total int `json:"total"`
 			} `json:"meta"`
 		}
-		err := s.api.Get(ctx, "/api/products?limit=1", &page)
-		if err == nil && page.Meta.Total == s.products {
+		err := client.Get(ctx, "/api/products?limit=1", &page)
+		if err == nil && page.Meta.Total == b.Products {
 			return nil
 		}
 		if waited := pause.For(ctx, 100*time.Millisecond); waited != nil {
-			return fmt.Errorf("the list has %d of %d products: %w", page.Meta.Total, s.products, errors.Join(err, waited))
+			return fmt.Errorf("the list has %d of %d products: %w", page.Meta.Total, b.Products, errors.Join(err, waited))
 		}
 	}
 }
@@ -73,18 +70,18 @@ func searches() (targets []string) {
 	return targets
 }
 
-// itemTargets are the paths of some products, spread evenly.
-func (s *shop) itemTargets() []string {
-	targets := make([]string, min(1000, s.products))
+// items are the paths of some products, spread evenly.
+func (b *bench) items(organization value.ID) []string {
+	targets := make([]string, min(1000, b.Products))
 	for i := range targets {
-		targets[i] = "/api/products/" + workload.ProductID(s.organization, i*s.products/len(targets)).String()
+		targets[i] = "/api/products/" + workload.ProductID(organization, i*b.Products/len(targets)).String()
 	}
 	return targets
 }
 
 // reads measures lists and records by id.
 func (b *bench) reads(ctx context.Context) error {
-	shop, err := openShop(ctx, b.service, b.Products)
+	organization, err := b.stock(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +95,7 @@ func (b *bench) reads(ctx context.Context) error {
 		{"list: filter, search, order, total", searches(), many, 0},
 		{"list: no filter, newest first", []string{"/api/products"}, many, 0},
 		{"list: no filter, one request a second", []string{"/api/products"}, 1, time.Second},
-		{"record by id", shop.itemTargets(), many, 0},
+		{"record by id", b.items(organization), many, 0},
 	} {
 		ask := &asker{base: b.service.Info.BaseURL, key: b.service.Info.APIKey, targets: row.targets, connections: row.connections, every: row.every}
 		err := b.measure(ctx, row.name, row.connections, func() (figures, error) { return ask.run(ctx, b.Duration) })
@@ -107,4 +104,48 @@ func (b *bench) reads(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// asker asks for the targets in turn, by so many connections, each with one request at a time.
+type asker struct {
+	base, key   string
+	targets     []string
+	connections int
+	every       time.Duration // between a connection's requests, at least
+}
+
+// run asks for a time, after a warm-up. It fails with the first request that does. The figures are of all answers, the
+// rate and the latencies of those within the time.
+func (a *asker) run(ctx context.Context, duration time.Duration) (total figures, err error) {
+	begin := time.Now().Add(min(time.Second, duration/2))
+	end := begin.Add(duration)
+	group, asking := errgroup.WithContext(ctx)
+	by := make([]figures, a.connections)
+	for number := range by {
+		group.Go(func() error {
+			client := apiclient.NewWithKey(a.base, a.key) // with a connection of its own
+			for n := number * len(a.targets) / a.connections; time.Now().Before(end); n++ {
+				started := time.Now()
+				if err := client.Get(asking, a.targets[n%len(a.targets)], nil); err != nil {
+					return err
+				}
+				by[number].of++
+				if ended := time.Now(); started.After(begin) && ended.Before(end) {
+					by[number].latencies = append(by[number].latencies, ended.Sub(started))
+				}
+				if err := pause.For(asking, a.every-time.Since(started)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	for _, f := range by {
+		total.of += f.of
+		total.latencies = append(total.latencies, f.latencies...)
+	}
+	total.perSecond = float64(len(total.latencies)) / duration.Seconds()
+	slices.Sort(total.latencies)
+	return total, err
 }

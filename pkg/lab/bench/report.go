@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 )
 
 // table is a part of the report: a title, columns, and a row for each figure.
@@ -21,7 +21,7 @@ func newTable(columns ...string) *table {
 }
 
 // add adds a row: figures, and what one event or answer used.
-func (t *table) add(name string, amount int, f figures, service, table time.Duration, units meter.Units) {
+func (t *table) add(name string, amount int, f figures, service, table time.Duration, units faults.Units) {
 	const writePrice, readPrice = 0.625, 0.125 // dollars of a million, on demand in us-east-1
 	cells := []string{name, strconv.Itoa(amount), fmt.Sprintf("%.0f", f.perSecond), "", ""}
 	if len(f.latencies) > 0 {
@@ -48,10 +48,12 @@ func (t *table) print(w io.Writer) {
 	_ = aligned.Flush() // an error shows in the next write
 }
 
-// thisMachine is the environment on which a figure depends.
+// thisMachine is the environment on which a figure depends, with the processes that wanted a processor in the last minute.
 func thisMachine(now time.Time) string {
-	return fmt.Sprintf("%s, %d cores, %s %s/%s, %s", processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		now.UTC().Format("2006-01-02 15:04 UTC"))
+	load, _ := os.ReadFile("/proc/loadavg") // absent outside of Linux
+	one, _, _ := strings.Cut(string(load), " ")
+	return fmt.Sprintf("%s, %d cores, %s %s/%s, %s; load %s", processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		now.UTC().Format("2006-01-02 15:04 UTC"), one)
 }
 
 // processor is the model of the CPU, on Linux.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -20,7 +20,7 @@ type story struct {
 func newStory() *story {
 	s := &story{evidence: newEvidence(), endpoint: value.NewID(), first: value.NewID(), again: value.NewID(), gone: value.NewID()}
 	s.counters[s.endpoint] = webhook.Counters{SuccessCount: 2, FailureCount: 3}
-	s.queues = []workload.Queue{{Name: "DeliveriesQueue"}, {Name: "DeliveriesDLQ", Dead: true}}
+	s.queues = []*ops.QueueStatus{{Name: "DeliveriesQueue"}, {Name: "DeliveriesDLQ", Stuck: true}}
 	s.delivery(s.first, webhook.DeliveryDelivered, 204)
 	s.delivery(s.again, webhook.DeliveryDelivered, 500, 204)
 	s.delivery(s.gone, webhook.DeliveryFailed, 500, 500)
@@ -36,7 +36,7 @@ func (s *story) delivery(id value.ID, status webhook.DeliveryStatus, answers ...
 			a.Error = new(string)
 		}
 		d.Attempts = append(d.Attempts, a)
-		if s.receipts++; answer == 204 {
+		if answer == 204 {
 			s.accepted[id]++
 		}
 	}
@@ -47,7 +47,7 @@ func (s *story) delivery(id value.ID, status webhook.DeliveryStatus, answers ...
 // probe has the delivery that failed be the probe of an open circuit, with its message.
 func (s *story) probe() {
 	s.deliveries[s.gone].Status, s.deliveries[s.gone].Probe = webhook.DeliveryPending, true
-	s.queues[0].Messages = 1
+	s.queues[0].Visible = 1
 }
 
 // acceptTwice has the first delivery accepted once more, after the faults or before their end. Many others are accepted
@@ -93,27 +93,27 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 		spoil func(*story)
 		want  string // part of the only promise that is broken
 	}{
-		"a record that was lost":          {func(s *story) { s.lost = []put{{}} }, "every record is stored"},
+		"a record that was lost":          {func(s *story) { s.lost = []string{"order 1"} }, "every record is stored"},
 		"a record that the feed lacks":    {func(s *story) { s.records[s.first] = 2 }, "a copy by the feed"},
 		"a record that the feed has old":  {func(s *story) { s.records[s.first], s.copied[s.first] = 2, 1 }, "a copy by the feed"},
 		"a record that only the feed has": {func(s *story) { s.copied[s.first] = 1 }, "a copy by the feed"},
-		"a list that verify differs from": {func(s *story) { s.differs = true }, "the lists equal"},
+		"a list that verify differs from": {func(s *story) { s.differs = []string{"exit status 1"} }, "the lists equal"},
 		"a delivery that was lost":        {func(s *story) { delete(s.deliveries, s.gone); s.count(2, 1) }, "each event has one delivery"},
 		"a delivery of nobody":            {func(s *story) { delete(s.expected, s.first) }, "each event has one delivery"},
 		"a delivery that still waits":     {func(s *story) { s.deliveries[s.gone].Status = webhook.DeliveryPending }, "each delivery is"},
 		"a delivery that was cancelled":   {func(s *story) { s.deliveries[s.gone].Status = webhook.DeliveryCancelled }, "each delivery is"},
 		"a failure before its time":       {func(s *story) { s.expected[s.gone] = expectation{endpoint: s.endpoint, retries: 2} }, "each delivery is"},
 		"a delivery that nobody got":      {func(s *story) { delete(s.accepted, s.first) }, "DELIVERED was received"},
-		"twice without a fault":           {func(s *story) { s.acceptTwice(true) }, "accepted twice"},
-		"twice too often":                 {func(s *story) { s.accepted[s.first]++ }, "accepted twice"},
-		"an attempt that was counted":     {func(s *story) { s.deliveries[s.again].AttemptCount++ }, "counters equal"},
+		"twice without a fault":           {func(s *story) { s.acceptTwice(true) }, "few of them twice"},
+		"twice too often":                 {func(s *story) { s.accepted[s.first]++ }, "few of them twice"},
+		"an attempt that was counted":     {func(s *story) { s.deliveries[s.again].AttemptCount++ }, "each delivery is"},
 		"a success counted twice":         {func(s *story) { s.count(3, 3) }, "counters equal"},
 		"a failure not counted":           {func(s *story) { s.count(2, 2) }, "counters equal"},
 		"an endpoint without counters":    {func(s *story) { clear(s.counters) }, "counters equal"},
 		"counters of what never happened": {func(s *story) { s.counters[value.NewID()] = webhook.Counters{SuccessCount: 1} }, "counters equal"},
-		"two messages for one probe":      {func(s *story) { s.probe(); s.queues[0].Messages = 2 }, "no queue"},
-		"a message that stays":            {func(s *story) { s.queues[0].Messages = 1 }, "no queue"},
-		"a dead letter":                   {func(s *story) { s.queues[1].Messages = 1 }, "no queue"},
+		"two messages for one probe":      {func(s *story) { s.probe(); s.queues[0].Visible = 2 }, "no queue"},
+		"a message that stays":            {func(s *story) { s.queues[0].Visible = 1 }, "no queue"},
+		"a dead letter":                   {func(s *story) { s.queues[1].Visible = 1 }, "no queue"},
 	} {
 		s := newStory()
 		c.spoil(s)

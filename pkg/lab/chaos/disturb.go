@@ -3,11 +3,9 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -41,21 +39,16 @@ func (r *run) outage(ctx context.Context) {
 // killAll kills processes of functions until chaos ends, and meanwhile so many times the whole service.
 func (r *run) killAll(ctx, chaos context.Context) error {
 	random := r.random(3)
-	for n := range restarts + 1 {
-		once, cancel := context.WithTimeout(chaos, r.Chaos/(restarts+1))
-		r.killFunctions(once, random)
+	for range restarts {
+		part, cancel := context.WithTimeout(chaos, r.Chaos/(restarts+1))
+		r.killFunctions(part, random)
 		cancel()
-		if n == restarts {
-			break
-		}
-		if err := r.service.Kill(); err != nil {
-			return err
-		}
 		r.kills["the whole"]++
-		if err := r.start(ctx); err != nil {
+		if err := r.restart(ctx, nil); err != nil {
 			return err
 		}
 	}
+	r.killFunctions(chaos, random)
 	return nil
 }
 
@@ -67,17 +60,13 @@ var victims = []string{"ingest", "dispatcher", "indexer", "worker", "sweeper"}
 func (r *run) killFunctions(ctx context.Context, random *rand.Rand) {
 	const least, span = 100 * time.Millisecond, 200 * time.Millisecond
 	for pause.For(ctx, least+time.Duration(random.Int64N(int64(span)))) == nil {
-		functions := map[string]int{} // a process of each; a function's processes are alike
+		next := victims[random.IntN(len(victims))]
 		for _, pid := range workload.ChildrenOf(r.service.PID()) {
 			program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // absent once it has ended
-			if name := filepath.Base(program); slices.Contains(victims, name) {
-				functions[name] = pid
+			if filepath.Base(program) == next && syscall.Kill(pid, syscall.SIGKILL) == nil {
+				r.kills[next]++
+				break
 			}
-		}
-		if len(functions) > 0 {
-			name := slices.Sorted(maps.Keys(functions))[random.IntN(len(functions))]
-			_ = syscall.Kill(functions[name], syscall.SIGKILL) // it fails for a process that has ended meanwhile
-			r.kills[name]++
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
@@ -24,17 +23,14 @@ type endpoint struct {
 }
 
 // endpoints are those of an organization; each event that is sent is for one of them at least.
-func endpoints(first bool) []*endpoint {
-	all := []*endpoint{
+func endpoints() []*endpoint {
+	return []*endpoint{
 		{retries: 2, timeout: 5, subscribed: []string{"order.created", "order.confirmed", "order.paid"}},
 		{retries: 2, timeout: 5, subscribed: []string{"payment.*", "order.completed", "order.fulfilled", "order.shipped"}},
 		{retries: 1, timeout: 2, subscribed: []string{"invoice.*", "product.created"}},
 		{steady: true, retries: 2, timeout: 10, subscribed: []string{"product.*", "customer.created"}},
+		{dead: true, retries: 2, timeout: 5, subscribed: []string{"customer.created"}},
 	}
-	if first {
-		all = append(all, &endpoint{dead: true, retries: 2, timeout: 5, subscribed: []string{"customer.created"}})
-	}
-	return all
 }
 
 // subscribe makes an endpoint in the service, at a path that is its number. The port of a dead one is never listened
@@ -87,14 +83,13 @@ type tenant struct {
 // revisions are records with the times of their changes.
 type revisions map[value.ID]value.Time
 
-// follow copies the new changes of the feed, in the order in which they come.
+// follow copies the new changes of the feed. No record is deleted.
 func (t *tenant) follow(ctx context.Context) error {
 	for more := true; more; {
 		var page struct {
 			Data []struct {
-				ID        value.ID    `json:"id"`
-				Op        commerce.Op `json:"op"`
-				ChangedAt value.Time  `json:"changedAt"`
+				ID        value.ID   `json:"id"`
+				ChangedAt value.Time `json:"changedAt"`
 			} `json:"data"`
 			Meta struct {
 				Next string `json:"next"`
@@ -105,9 +100,7 @@ func (t *tenant) follow(ctx context.Context) error {
 			return err
 		}
 		for _, c := range page.Data {
-			if c.Op == commerce.OpPut {
-				t.copied[c.ID] = c.ChangedAt
-			}
+			t.copied[c.ID] = c.ChangedAt
 		}
 		t.cursor, more = "&after="+page.Meta.Next, page.Meta.More
 	}

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lab/workload"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -27,19 +28,18 @@ type expectation struct {
 // evidence is the knowledge after a run.
 type evidence struct {
 	// What was sent, and what must exist because of it.
-	lost     []put                    // records that the table does not hold
+	lost     []string                 // records that the table does not hold
 	records  revisions                // that it holds
 	expected map[value.ID]expectation // by the delivery's id
 
 	// What the service has stored.
 	deliveries map[value.ID]*webhook.Delivery
 	counters   map[value.ID]webhook.Counters // by endpoint
-	queues     []workload.Queue
-	verified   string // the output of commerce verify
-	differs    bool   // it found a difference
+	queues     []*ops.QueueStatus
+	verified   string   // the output of commerce verify
+	differs    []string // its error, if it found a difference
 
 	// What its clients have.
-	receipts int
 	accepted map[value.ID]int // receipts of each delivery that were answered with success
 	copied   revisions        // by the feed
 }
@@ -54,7 +54,11 @@ func newEvidence() *evidence {
 // look reads what the service has stored.
 func (r *run) look(ctx context.Context) (e *evidence, err error) {
 	e = newEvidence()
-	if e.queues, err = r.service.ReadQueues(ctx); err != nil {
+	listed, err := r.service.Queues.ListQueues(ctx, &sqs.ListQueuesInput{})
+	if err != nil {
+		return nil, fmt.Errorf("list the queues: %w", err)
+	}
+	if e.queues, err = ops.ReadStatus(ctx, r.service.Queues, listed.QueueUrls, true); err != nil {
 		return nil, err
 	}
 	table := dynamo.New(r.service.Table, r.service.Info.TableName, time.Now)
@@ -69,15 +73,13 @@ func (r *run) look(ctx context.Context) (e *evidence, err error) {
 		if err != nil {
 			return nil, err
 		}
-		var ids []value.ID
-		for _, p := range t.endpoints {
-			ids = append(ids, p.id)
+		for _, to := range t.endpoints {
+			counters, err := table.Counters(ctx, t.ID, to.id)
+			if err != nil {
+				return nil, fmt.Errorf("read the counters of an endpoint: %w", err)
+			}
+			maps.Copy(e.counters, counters)
 		}
-		counters, err := table.Counters(ctx, t.ID, ids...)
-		if err != nil {
-			return nil, fmt.Errorf("read the counters of an organization: %w", err)
-		}
-		maps.Copy(e.counters, counters)
 	}
 	return e, nil
 }
@@ -99,7 +101,7 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant) e
 	for _, p := range t.puts {
 		s := stored[p.id]
 		if s == nil {
-			e.lost = append(e.lost, p)
+			e.lost = append(e.lost, fmt.Sprintf("%s %s is not there", p.kind, p.id))
 			continue
 		}
 		e.records[p.id] = s.Revision
@@ -115,31 +117,25 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant) e
 	return nil
 }
 
-// pending counts the deliveries that have an attempt ahead, and apart from them the probes of open circuits, which are
-// repeated as long as their endpoints are dead.
-func (e *evidence) pending() (pending, probes int) {
+// left counts the deliveries that have an attempt ahead, the messages that a function will take, and those that none
+// will. The probe of an open circuit, with its message, is neither: it is repeated as long as its endpoint is dead.
+func (e *evidence) left() (pending, waiting, dead int) {
 	for _, d := range e.deliveries {
 		switch {
 		case d.Pending() && d.Probe:
-			probes++
+			waiting--
 		case d.Pending():
 			pending++
 		}
 	}
-	return pending, probes
-}
-
-// messages counts those that a function will take, without those of probes, and those that none will.
-func (e *evidence) messages() (waiting, dead int) {
 	for _, q := range e.queues {
-		if q.Dead {
-			dead += q.Messages
+		if q.Stuck {
+			dead += q.All()
 		} else {
-			waiting += q.Messages
+			waiting += q.All()
 		}
 	}
-	_, probes := e.pending()
-	return waiting - probes, dead
+	return pending, waiting, dead
 }
 
 // settle waits until every delivery has ended, and judges what there is then. A delivery's further messages wait for
@@ -159,9 +155,9 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-// await looks until no delivery has an attempt ahead, and until nothing is missing either if everything is to be there.
-// What is missing for ten looks is lost. A look reads every delivery: it takes a fifth of the time at most.
-func (r *run) await(ctx context.Context, deadline time.Time, everything bool) (*evidence, error) {
+// await looks until every delivery is there and none has an attempt ahead, and until the queues are drained if they are to
+// be. What is missing for ten looks is lost. A look reads every delivery: it takes a fifth of the time at most.
+func (r *run) await(ctx context.Context, deadline time.Time, drained bool) (*evidence, error) {
 	const calmLooks, maxLooks = 2, 10
 	var took time.Duration
 	for looks, calm := 0, 0; ; looks++ {
@@ -174,15 +170,14 @@ func (r *run) await(ctx context.Context, deadline time.Time, everything bool) (*
 			return nil, err
 		}
 		took = time.Since(began)
-		pending, _ := e.pending()
-		waiting, _ := e.messages()
-		if looks%5 == 0 {
+		pending, waiting, _ := e.left()
+		if looks%5 == 0 || took > time.Second {
 			r.say("%d of %d deliveries, %d pending, %d messages", len(e.deliveries), len(e.expected), pending, waiting)
 		}
 		if calm++; pending > 0 {
 			calm = 0
 		}
-		missing := everything && (waiting > 0 || len(e.lost) > 0 || len(e.deliveries) < len(e.expected))
+		missing := len(e.lost) > 0 || len(e.deliveries) < len(e.expected) || drained && waiting > 0
 		if calm >= maxLooks || calm >= calmLooks && !missing || time.Now().After(deadline) {
 			return e, nil
 		}
@@ -193,23 +188,16 @@ func (r *run) await(ctx context.Context, deadline time.Time, everything bool) (*
 func (r *run) redrive(ctx context.Context, _ *evidence) error {
 	for _, command := range []string{"redrive deliveries", "redrive records", "redrive index-jobs", "replay"} {
 		said, err := r.service.Command(ctx, strings.Fields(command)...)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		r.say("commerce %s: %s %v", command, said, err)
 	}
-	return nil
+	return ctx.Err()
 }
 
-// feedLate is how late a change may be in the feed where clocks differ.
-const feedLate = 10 * time.Minute
-
-// complete judges the evidence with what the service's clients and commands see. It reads the feeds until they have every record, or until
-// the latest change must be in them.
+// complete judges the evidence with what the service's clients and commands see. It reads the feeds until they have every
+// record, or until the latest change must be in them.
 func (r *run) complete(ctx context.Context, e *evidence) error {
-	receipts := r.service.Receiver.Receipts()
-	e.receipts = len(receipts)
-	for _, receipt := range receipts {
+	const feedLate = 10 * time.Minute // at most, where clocks differ
+	for _, receipt := range r.service.Receiver.Receipts() {
 		if receipt.Status >= 200 && receipt.Status <= 299 {
 			e.accepted[webhook.DeliveryID(receipt.Event, r.endpoints[receipt.Path].id)]++
 		}
@@ -229,7 +217,8 @@ func (r *run) complete(ctx context.Context, e *evidence) error {
 		}
 	}
 	var err error
-	e.verified, err = r.service.Command(ctx, "verify")
-	e.differs = err != nil
+	if e.verified, err = r.service.Command(ctx, "verify"); err != nil {
+		e.differs = []string{err.Error()}
+	}
 	return errors.Join(ctx.Err(), r.report(e))
 }

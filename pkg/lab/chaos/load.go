@@ -1,15 +1,12 @@
 package chaos
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lab/workload"
@@ -24,12 +21,9 @@ type sample struct {
 
 var samples = []sample{
 	{
-		commerce.KindOrder, `"orderNumber":"A-1","currency":"EUR","status":"CONFIRMED","paymentStatus":"PAID","items":[{"name":"Tea","quantity":2,"unitPrice":9.9}]`,
-		"order.created order.confirmed order.paid payment.completed",
-	},
-	{
-		commerce.KindOrder, `"orderNumber":"A-2","currency":"EUR","status":"COMPLETED","fulfillmentStatus":"SHIPPED","items":[{"name":"Tea","quantity":2,"unitPrice":9.9}]`,
-		"order.created order.confirmed order.completed order.fulfilled order.shipped",
+		commerce.KindOrder,
+		`"orderNumber":"A-1","currency":"EUR","status":"COMPLETED","paymentStatus":"PAID","fulfillmentStatus":"SHIPPED","items":[{"name":"Tea","quantity":2,"unitPrice":9.9}]`,
+		"order.created order.confirmed order.completed order.paid payment.completed order.fulfilled order.shipped",
 	},
 	{
 		commerce.KindInvoice, `"invoiceNumber":"I-1","currency":"EUR","status":"PAID","lines":[{"description":"Tea","quantity":2,"unitPrice":9.9}]`,
@@ -47,63 +41,27 @@ type put struct {
 	calm   bool // after the faults
 }
 
-// message draws the next message of one to twenty records, which have so many events at most and a few.
-func (r *run) message(random *rand.Rand, missing int) (*tenant, workload.Message, []put) {
-	const most = 20
-	t := r.tenants[random.IntN(len(r.tenants))]
-	m, puts := workload.Message{Organization: t.ID}, []put{}
-	for n := 1 + random.IntN(most); n > 0 && missing > 0; n-- {
-		s, id := samples[random.IntN(len(samples))], value.NewID()
-		record, events := jsontext.Value(fmt.Sprintf(`{"id":%q,%s}`, id, s.fields)), strings.Fields(s.events)
-		m.Records = append(m.Records, map[string]any{"kind": s.kind, "op": commerce.OpPut, "version": 1, "record": record})
-		puts = append(puts, put{s.kind, id, events, r.calm})
-		missing -= len(events)
-	}
-	return t, m, puts
-}
-
-// load sends messages evenly over the time, or without a pause when it is late, until so many events are sent in all.
-// One message in ten is sent twice, and one in ten late.
-func (r *run) load(ctx context.Context, events int, within time.Duration) error {
-	started, random := time.Now(), r.random(uint64(events)) //nolint:gosec // positive
-	for r.sent < events {
-		due := time.Duration(float64(within) * float64(r.sent) / float64(events))
-		if err := pause.For(ctx, due-time.Since(started)); err != nil {
-			return err
+// draw draws messages of one to twenty records, which have so many events. One message in ten is sent twice, and one in
+// ten late.
+func (r *run) draw(random *rand.Rand, events int, calm bool) (messages []workload.Message) {
+	for missing := events; missing > 0; {
+		t := r.tenants[random.IntN(len(r.tenants))]
+		m := workload.Message{Organization: t.ID}
+		for n := 1 + random.IntN(20); n > 0 && missing > 0; n-- {
+			s, id := samples[random.IntN(len(samples))], value.NewID()
+			p := put{s.kind, id, strings.Fields(s.events), calm}
+			record := jsontext.Value(fmt.Sprintf(`{"id":%q,%s}`, id, s.fields))
+			m.Records = append(m.Records, map[string]any{"kind": s.kind, "op": commerce.OpPut, "version": 1, "record": record})
+			t.puts = append(t.puts, p)
+			missing -= len(p.events)
 		}
-		t, m, puts := r.message(random, events-r.sent)
-		times := 1
 		switch random.IntN(10) {
 		case 0:
-			times = 2
+			messages = append(messages, m)
 		case 1:
 			m.Delay = 1 + random.Int32N(15)
 		}
-		for range times {
-			if err := r.send(ctx, m); err != nil {
-				return err
-			}
-		}
-		t.puts = append(t.puts, puts...)
-		for _, p := range puts {
-			r.sent += len(p.events)
-		}
+		messages = append(messages, m)
 	}
-	return nil
-}
-
-// send repeats until the queue, which dies with the service, has acknowledged the message.
-func (r *run) send(ctx context.Context, m workload.Message) error {
-	const timeout, interval = 2 * time.Second, 50 * time.Millisecond
-	for {
-		trying, cancel := context.WithTimeout(ctx, timeout)
-		err := r.service.Send(trying, m)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if err := pause.For(ctx, interval); err != nil {
-			return err
-		}
-	}
+	return messages
 }

@@ -48,8 +48,6 @@ type run struct {
 	service   *workload.Service
 	tenants   []*tenant
 	endpoints map[string]*endpoint // by path
-	calm      bool                 // the faults have ended
-	sent      int                  // events of the records so far
 	kills     map[string]int       // by function
 }
 
@@ -64,7 +62,7 @@ func Run(ctx context.Context, cfg Config) error {
 				return err
 			}
 		}
-		return s.Stop()
+		return nil
 	})
 }
 
@@ -85,20 +83,21 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.service.Start(ctx, "--processes"); err != nil {
 		return err
 	}
-	queues, err := r.service.ReadQueues(ctx)
-	for _, q := range queues {
-		if err == nil && !q.Dead {
-			_, err = r.service.Queues.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{
-				QueueUrl: &q.URL, Attributes: map[string]string{string(types.QueueAttributeNameVisibilityTimeout): "30"},
-			})
+	info := r.service.Info
+	for _, queue := range []string{info.RecordsQueueURL, info.DeliveriesQueueURL, info.SlowDeliveriesQueueURL, info.IndexJobsQueueURL} {
+		_, err := r.service.Queues.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{
+			QueueUrl: &queue, Attributes: map[string]string{string(types.QueueAttributeNameVisibilityTimeout): "30"},
+		})
+		if err != nil {
+			return fmt.Errorf("shorten the visibility of messages: %w", err)
 		}
 	}
-	return err
+	return nil
 }
 
 // restart makes messages visible that killed processes had received, or that wait in case another is lost.
 func (r *run) restart(ctx context.Context, _ *evidence) error {
-	return errors.Join(r.service.Stop(), r.start(ctx))
+	return errors.Join(r.service.Kill(), r.start(ctx))
 }
 
 // prepare makes organizations and endpoints.
@@ -106,13 +105,13 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := errors.Join(r.setClocksApart(), r.start(ctx)); err != nil {
 		return err
 	}
-	for i := range organizations {
+	for range organizations {
 		made, err := r.service.NewTenant(ctx)
 		if err != nil {
 			return err
 		}
 		t := &tenant{Tenant: made, copied: revisions{}}
-		for _, e := range endpoints(i == 0) {
+		for _, e := range endpoints() {
 			if err := r.subscribe(ctx, t, e); err != nil {
 				return err
 			}
@@ -126,12 +125,16 @@ func (r *run) prepare(ctx context.Context) error {
 // breakAll sends nine in ten of the events while everything fails, and the rest in calm.
 func (r *run) breakAll(ctx context.Context) error {
 	const early, sending = 0.9, 0.85 // of the events, and of the time
+	random := r.random(2)
+	first := int(early * float64(r.Events))
+	messages, rest := r.draw(random, first, false), r.draw(random, r.Events-first, true)
 	r.service.Faults.SetRates(rates)
 	group, running := errgroup.WithContext(ctx)
 	chaos, end := context.WithTimeout(running, r.Chaos)
 	defer end()
 	group.Go(func() error {
-		return r.load(running, int(early*float64(r.Events)), time.Duration(sending*float64(r.Chaos)))
+		_, err := r.service.Send(running, messages, time.Duration(sending*float64(r.Chaos)))
+		return err
 	})
 	group.Go(func() error { return r.killAll(running, chaos) })
 	group.Go(func() error {
@@ -150,10 +153,10 @@ func (r *run) breakAll(ctx context.Context) error {
 		return err
 	}
 	r.service.Faults.SetRates(nil)
-	r.say("calm after %d events; kills: %s; %s", r.sent, countsText(r.kills), r.service.Faults.Counts())
+	r.say("calm; kills: %s; %s", countsText(r.kills), r.service.Faults.Counts())
 	if err := r.restart(ctx, nil); err != nil {
 		return err
 	}
-	r.calm = true
-	return r.load(ctx, r.Events, 0)
+	_, err := r.service.Send(ctx, rest, 0)
+	return err
 }

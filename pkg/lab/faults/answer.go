@@ -39,11 +39,11 @@ func withBody(a *http.Response, members any) *http.Response {
 }
 
 func internalError() *http.Response {
-	return answer(http.StatusInternalServerError, map[string]any{"__type": namespace + "InternalServerError", "message": "Internal server error"})
+	return refused(http.StatusInternalServerError, namespace+"InternalServerError", "Internal server error")
 }
 
-func refused(kind, message string) *http.Response {
-	return answer(http.StatusBadRequest, map[string]any{"__type": kind, "message": message})
+func refused(status int, kind, message string) *http.Response {
+	return answer(status, map[string]any{"__type": kind, "message": message})
 }
 
 // throttled refuses a request in one of DynamoDB's ways.
@@ -52,9 +52,9 @@ func (c call) throttled() *http.Response {
 	case n == 0 && operations[c.op].transaction:
 		return c.cancelled(reason{"ThrottlingError", tooMuch})
 	case n == 1:
-		return refused("com.amazon.coral.availability#ThrottlingException", tooMuch)
+		return refused(http.StatusBadRequest, "com.amazon.coral.availability#ThrottlingException", tooMuch)
 	default:
-		return refused(namespace+"ProvisionedThroughputExceededException", tooMuch)
+		return refused(http.StatusBadRequest, namespace+"ProvisionedThroughputExceededException", tooMuch)
 	}
 }
 
@@ -63,7 +63,7 @@ func (c call) conflicting() *http.Response {
 	if operations[c.op].transaction {
 		return c.cancelled(reason{"TransactionConflict", ongoing})
 	}
-	return refused(namespace+"TransactionConflictException", ongoing)
+	return refused(http.StatusBadRequest, namespace+"TransactionConflictException", ongoing)
 }
 
 // cancelled refuses a transaction because of one of its items.

@@ -26,27 +26,27 @@ func (t transport) partly(c call) (*http.Response, error) {
 
 // do has the server do a request, and reads the members of its answer; nil if that is an error.
 func (t transport) do(c call, request members) (a *http.Response, said members, err error) {
-	if a, err = t.forward(c.Request, encode(request)); err != nil || a.StatusCode != http.StatusOK {
+	c.body = encode(request)
+	if a, err = t.forward(c); err != nil || a.StatusCode != http.StatusOK {
 		return a, nil, err
 	}
 	return a, said, json.UnmarshalRead(a.Body, &said)
 }
 
-// someStatements has statements fail on their own, all of them at times.
+// someStatements has a run of statements fail on their own, at times all of them.
 func (t transport) someStatements(c call, request members) (*http.Response, error) {
-	var asked, done, given, told []jsontext.Value
+	var asked, given, failed []jsontext.Value
 	if err := json.Unmarshal(request["Statements"], &asked); err != nil {
 		return nil, err
 	}
-	fails := c.coin.Perm(len(asked))[:1+c.coin.IntN(len(asked))]
-	for i, statement := range asked {
-		if !slices.Contains(fails, i) {
-			done = append(done, statement)
-		}
+	from, to := c.window(len(asked))
+	for range to - from {
+		code := [2]string{"ThrottlingError", "ProvisionedThroughputExceeded"}[c.coin.IntN(2)]
+		failed = append(failed, encode(map[string]any{"Error": reason{code, tooMuch}}))
 	}
 	a, said := answer(http.StatusOK, nil), members{}
-	if len(done) > 0 {
-		request["Statements"] = encode(done)
+	if len(failed) < len(asked) {
+		request["Statements"] = encode(slices.Concat(asked[:from], asked[to:]))
 		var err error
 		if a, said, err = t.do(c, request); err != nil || said == nil {
 			return a, err
@@ -55,20 +55,18 @@ func (t transport) someStatements(c call, request members) (*http.Response, erro
 			return nil, err
 		}
 	}
-	for i := range asked {
-		if slices.Contains(fails, i) {
-			code := [2]string{"ThrottlingError", "ProvisionedThroughputExceeded"}[c.coin.IntN(2)]
-			told = append(told, encode(map[string]any{"Error": reason{code, tooMuch}}))
-		} else {
-			told, given = append(told, given[0]), given[1:]
-		}
-	}
-	said["Responses"] = encode(told)
+	said["Responses"] = encode(slices.Insert(given, from, failed...))
 	return withBody(a, said), nil
 }
 
-// someItems leaves the last items of a batch undone, and has at least one done: DynamoDB throttles a batch of which it
-// can do nothing. The server may leave some undone itself.
+// window draws a run of one of so many items at least.
+func (c call) window(n int) (from, to int) {
+	from = c.coin.IntN(n)
+	return from, from + 1 + c.coin.IntN(n-from)
+}
+
+// someItems leaves a run of a batch's items undone, and has at least the last one done: DynamoDB throttles a batch of
+// which it can do nothing. The server may leave some undone itself.
 func (t transport) someItems(c call, request members) (*http.Response, error) {
 	tables, left := map[string]part{}, map[string]part{}
 	if err := json.Unmarshal(request["RequestItems"], &tables); err != nil {
@@ -76,8 +74,8 @@ func (t transport) someItems(c call, request members) (*http.Response, error) {
 	}
 	for table, p := range tables {
 		if n := len(p.items); n > 1 {
-			done := 1 + c.coin.IntN(n-1)
-			tables[table], left[table] = p.of(p.items[:done]), p.of(p.items[done:])
+			from, to := c.window(n - 1)
+			tables[table], left[table] = p.of(slices.Concat(p.items[:from], p.items[to:])), p.of(p.items[from:to])
 		}
 	}
 	request["RequestItems"] = encode(tables)

@@ -16,7 +16,6 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/commerce-integration/service/pkg/lab/faults"
-	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
@@ -281,14 +280,14 @@ func TestABatchIsDoneByParts(t *testing.T) {
 }
 
 func TestAProxyCountsTheUnitsOfWhatTheServerDoes(t *testing.T) {
-	m := meter.New()
+	m := faults.NewMeter()
 	w := newHarness(t, faults.Config{Meter: m})
 	w.mustPut(thing("x", strings.Repeat("x", 5000)))
 	w.proxy.SetRates(only(faults.Throttle))
 	if err := w.put(w.faulty, thing("x", "1")); err == nil {
 		t.Error("a put was done that is throttled")
 	}
-	if got, want := m.Total(), (meter.Units{Calls: 1, Writes: 5}); got != want {
+	if got, want := m.Total(), (faults.Units{Calls: 1, Writes: 5}); got != want {
 		t.Errorf("a put of 5,000 bytes, and one that did not reach the server: got %+v, want %+v", got, want)
 	}
 }

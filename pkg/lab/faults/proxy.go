@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/pause"
-	"github.com/commerce-integration/service/pkg/lab/meter"
 )
 
 // Config is the faults of a proxy. Its zero value fails nothing.
@@ -26,14 +25,14 @@ type Config struct {
 	Seed       uint64           // repeats the faults of a client that sends one request after the other
 	Rates      Rates            // of every operation that Operations does not name
 	Operations map[string]Rates // by name, such as Query
-	Meter      *meter.Meter     // counts what the server does; nil for none
+	Meter      *Meter           // counts what the server does; nil for none
 }
 
 // Proxy stands in front of a server. It is safe for concurrent use.
 type Proxy struct {
 	Config
 	target  *url.URL
-	inner   http.RoundTripper // to the target
+	inner   *http.Transport // to the target
 	server  *http.Server
 	address string
 
@@ -60,14 +59,16 @@ func New(target string, cfg Config) (*Proxy, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("fault proxy in front of %q: not the URL of a server", target)
 	}
-	p := &Proxy{Config: cfg, target: u, clients: map[string]*rand.Rand{}, counts: Counts{map[string]int{}, map[Fault]int{}}}
-	p.inner = &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	if cfg.Meter != nil {
-		p.inner = cfg.Meter.Transport(p.inner)
-	}
-	p.Operations = map[string]Rates{}
-	maps.Copy(p.Operations, cfg.Operations)
+	p := newProxy(cfg)
+	p.target = u
 	return p, nil
+}
+
+func newProxy(cfg Config) *Proxy {
+	p := &Proxy{Config: cfg, clients: map[string]*rand.Rand{}, counts: Counts{map[string]int{}, map[Fault]int{}}}
+	p.inner = &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	p.Operations = maps.Collect(maps.All(cfg.Operations))
+	return p
 }
 
 // Start serves on an address, such as 127.0.0.1:0, until Close.
@@ -164,7 +165,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	if _, known := operations[op]; !known {
-		return t.forward(r, body)
+		return t.forward(call{r, op, body, nil})
 	}
 	f, coin := t.draw(client, op)
 	return t.serve(call{r, op, body, coin}, f)
@@ -194,7 +195,7 @@ func (t transport) serve(c call, f Fault) (*http.Response, error) {
 	case Unprocessed:
 		return t.partly(c)
 	}
-	a, err := t.forward(c.Request, c.body)
+	a, err := t.forward(c)
 	switch {
 	case err != nil:
 		return nil, err
@@ -207,8 +208,9 @@ func (t transport) serve(c call, f Fault) (*http.Response, error) {
 }
 
 // forward has the server do a request, also when the client is gone meanwhile.
-func (t transport) forward(r *http.Request, body []byte) (*http.Response, error) {
-	r = r.Clone(context.WithoutCancel(r.Context()))
+func (t transport) forward(c call) (*http.Response, error) {
+	body := t.Meter.ask(c.op, c.body)
+	r := c.Clone(context.WithoutCancel(c.Context()))
 	r.Header.Set("Accept-Encoding", "identity")
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	a, err := t.inner.RoundTrip(r)
@@ -219,6 +221,7 @@ func (t transport) forward(r *http.Request, body []byte) (*http.Response, error)
 	if err := errors.Join(err, a.Body.Close()); err != nil {
 		return nil, err
 	}
+	t.Meter.count(c.op, content)
 	a.Body = io.NopCloser(bytes.NewReader(content))
 	return a, nil
 }

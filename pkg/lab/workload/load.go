@@ -2,21 +2,108 @@ package workload
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/local/apiclient"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 )
 
-const (
-	senders        = 4  // requests to the queue at a time
-	maxMessages    = 10 // of one request
-	storedProducts = 400
-)
+// Message is a message of the records queue.
+type Message struct {
+	Organization value.ID
+	Records      []map[string]any // changes
+	Delay        int32            // seconds
+}
+
+// Send sends messages evenly over a time, or as fast as the queue takes them when it is late, and returns when each was
+// due. It repeats each until the queue, which may die with the service, has acknowledged it.
+func (s *Service) Send(ctx context.Context, messages []Message, within time.Duration) (due []time.Time, err error) {
+	const senders = 8 // requests at a time
+	group, sending := errgroup.WithContext(ctx)
+	group.SetLimit(senders)
+	started := time.Now()
+	for n, m := range messages {
+		due = append(due, started.Add(within*time.Duration(n)/time.Duration(len(messages))))
+		if err := pause.For(sending, time.Until(due[n])); err != nil {
+			return nil, errors.Join(err, group.Wait())
+		}
+		group.Go(func() error { return s.send(sending, m) })
+	}
+	return due, group.Wait()
+}
+
+func (s *Service) send(ctx context.Context, m Message) error {
+	const timeout, interval = 2 * time.Second, 50 * time.Millisecond
+	text, err := json.Marshal(map[string]any{"organizationId": m.Organization, "records": m.Records})
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	body, group := string(text), m.Organization.String()
+	in := &sqs.SendMessageInput{QueueUrl: &s.Info.RecordsQueueURL, MessageBody: &body, MessageGroupId: &group, DelaySeconds: m.Delay}
+	for {
+		trying, cancel := context.WithTimeout(ctx, timeout)
+		_, err := s.Queues.SendMessage(trying, in)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if pause.For(ctx, interval) != nil {
+			return fmt.Errorf("send a message: %w", err)
+		}
+	}
+}
+
+// Tenant is an organization with one application.
+type Tenant struct {
+	ID  value.ID
+	API *apiclient.Client // with the token of the owner
+
+	application value.ID
+}
+
+// NewTenant makes an organization and its application as a user would.
+func (s *Service) NewTenant(ctx context.Context) (*Tenant, error) {
+	t := &Tenant{ID: value.NewID()}
+	jwt, err := s.issuer.Sign(issuer.Grant{
+		Subject: value.NewID().String(), OrganizationID: t.ID, Roles: []auth.Role{auth.Owner}, Lifetime: 24 * time.Hour,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sign a token: %w", err)
+	}
+	t.API = apiclient.New(s.Info.BaseURL, jwt)
+	t.application, err = t.create(ctx, "/developers/applications", map[string]any{"name": "lab"})
+	return t, err
+}
+
+// CreateEndpoint makes an endpoint with the members that the API takes, such as url and events.
+func (t *Tenant) CreateEndpoint(ctx context.Context, members map[string]any) (value.ID, error) {
+	return t.create(ctx, "/developers/webhooks/endpoints?applicationId="+t.application.String(), members)
+}
+
+func (t *Tenant) create(ctx context.Context, path string, members map[string]any) (value.ID, error) {
+	var created struct {
+		ID value.ID `json:"id"`
+	}
+	if err := t.API.Create(ctx, path, members, &created); err != nil {
+		return created.ID, fmt.Errorf("create at %s: %w", path, err)
+	}
+	return created.ID, nil
+}
 
 // Load is tenants that send new products in turns, each in a message of its own.
 type Load struct {
@@ -41,70 +128,30 @@ func (s *Service) NewLoad(ctx context.Context, organizations int) (*Load, error)
 	return l, nil
 }
 
-// next is a message of the next tenant's next product, which it returns too.
-func (l *Load) next() (Message, value.ID) {
-	t := l.tenants[l.sent%len(l.tenants)]
-	n := t.sent
-	l.sent, t.sent = l.sent+1, t.sent+1
-	return Message{Organization: t.ID, Records: []map[string]any{PutProduct(t.ID, n, false)}}, ProductID(t.ID, n)
-}
-
-// Burst sends products as fast as the queue takes them, and returns how long it took until all their events had
-// arrived.
-func (l *Load) Burst(ctx context.Context, products int) (time.Duration, error) {
+// Run sends products evenly over a time, or as fast as the queue takes them, and waits for their events. It returns how
+// long the events took to arrive, in ascending order, and all together. An event's time counts from when its record was
+// due: a sender that is held up does not hide that events wait.
+func (l *Load) Run(ctx context.Context, products int, within time.Duration) (latencies Latencies, took time.Duration, err error) {
 	messages, ids := make([]Message, products), make([]value.ID, products)
 	for n := range products {
-		messages[n], ids[n] = l.next()
+		t, number := l.tenants[l.sent%len(l.tenants)], l.sent/len(l.tenants)
+		messages[n] = Message{Organization: t.ID, Records: []map[string]any{PutProduct(t.ID, number, false)}}
+		ids[n] = ProductID(t.ID, number)
+		l.sent++
 	}
-	started := time.Now()
-	if err := l.service.sendAll(ctx, messages, maxMessages); err != nil {
-		return 0, err
-	}
-	arrived, err := l.service.Receiver.Await(ctx, ids)
+	due, err := l.service.Send(ctx, messages, within)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	return slices.MaxFunc(arrived, time.Time.Compare).Sub(started), nil
-}
-
-func (s *Service) sendAll(ctx context.Context, messages []Message, each int) error {
-	group, sending := errgroup.WithContext(ctx)
-	group.SetLimit(senders)
-	for batch := range slices.Chunk(messages, each) {
-		group.Go(func() error { return s.Send(sending, batch...) })
-	}
-	return group.Wait()
-}
-
-// Pace sends a product each time, and returns how long their events took to arrive, in ascending order. It waits for no
-// event before the next product, and counts from when a product was due: a sender that is held up does not hide that
-// events wait.
-func (l *Load) Pace(ctx context.Context, every time.Duration, products int) (Latencies, error) {
-	ids, due := make([]value.ID, products), make([]time.Time, products)
-	group, sending := errgroup.WithContext(ctx)
-	started := time.Now()
-	for n := range products {
-		var m Message
-		m, ids[n] = l.next()
-		due[n] = started.Add(time.Duration(n) * every)
-		if err := pause.For(ctx, time.Until(due[n])); err != nil {
-			return nil, err
-		}
-		group.Go(func() error { return l.service.Send(sending, m) })
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	arrived, err := l.service.Receiver.Await(ctx, ids)
+	arrived, err := l.service.Receiver.await(ctx, ids)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	latencies := make(Latencies, products)
 	for n, at := range arrived {
-		latencies[n] = at.Sub(due[n])
+		latencies = append(latencies, at.Sub(due[n]))
 	}
 	slices.Sort(latencies)
-	return latencies, nil
+	return latencies, slices.MaxFunc(arrived, time.Time.Compare).Sub(due[0]), nil
 }
 
 // Latencies are in ascending order.
@@ -120,13 +167,51 @@ func (l Latencies) Percentile(p float64) time.Duration {
 
 // Store sends an organization's first products in messages of many records. They make no events.
 func (s *Service) Store(ctx context.Context, organization value.ID, products int) error {
+	const most = 400
 	var messages []Message
-	for first := 0; first < products; first += storedProducts {
+	for first := 0; first < products; first += most {
 		m := Message{Organization: organization}
-		for n := first; n < min(first+storedProducts, products); n++ {
+		for n := first; n < min(first+most, products); n++ {
 			m.Records = append(m.Records, PutProduct(organization, n, true))
 		}
 		messages = append(messages, m)
 	}
-	return s.sendAll(ctx, messages, 1)
+	_, err := s.Send(ctx, messages, 0)
+	return err
+}
+
+// The words of which products are made.
+const (
+	Things    = "Shirt Trousers Chair Table Lamp Kettle Bag Hat Gloves Mug Bowl Pillow Curtain Rug Clock Vase Jacket Scarf Teapot Shelf"
+	materials = "Cotton Linen Wool Steel Oak Granite Leather Silk Bamboo Glass Ceramic Brass Café Plástico"
+	qualities = "Organic Classic Slim Rustic Ergonomic Handmade Vintage Modern Light Heavy Recycled Premium"
+	praise    = "Made to be used every day and to last for years: carefully chosen materials, finished by hand, easy to clean."
+)
+
+// firstCreated is when the first product was created; the others follow a minute apart.
+const firstCreated value.Time = 1_760_000_000_000
+
+// ProductID is the id of an organization's n-th product.
+func ProductID(organization value.ID, n int) value.ID {
+	return value.DeriveID(organization, "product "+strconv.Itoa(n))
+}
+
+// PutProduct is the change that stores an organization's n-th product, the same on every run. Its event has a payload of
+// about 1 KB; a silent one has no event.
+func PutProduct(organization value.ID, n int, silent bool) map[string]any {
+	r := rand.New(rand.NewPCG(uint64(n), 7)) //nolint:gosec // not secret, and the same on every run
+	pick := func(words string) string {
+		all := strings.Fields(words)
+		return all[r.IntN(len(all))]
+	}
+	return map[string]any{"kind": commerce.KindProduct, "op": commerce.OpPut, "silent": silent, "record": map[string]any{
+		"id": ProductID(organization, n), "createdAt": firstCreated + value.Time(n)*60_000,
+		"name":        strings.Join([]string{pick(qualities), pick(materials), pick(Things), strconv.Itoa(r.IntN(1000))}, " "),
+		"description": praise, "sku": "SKU-" + strconv.Itoa(1_000_000+n), "barcode": strconv.Itoa(4_000_000_000_000 + n*7919),
+		"categoryId":   value.DeriveID(organization, "category "+strconv.Itoa(r.IntN(200))),
+		"brandId":      value.DeriveID(organization, "brand "+strconv.Itoa(r.IntN(1000))),
+		"sellingPrice": float64(99+r.IntN(200_00)) / 100, "taxRate": 20, "isActive": r.IntN(10) > 0, "trackInventory": r.IntN(2) > 0,
+		"attributes": map[string]any{"size": pick("XS S M L XL"), "weightGrams": 50 + r.IntN(5000)},
+		"tags":       []string{pick(qualities), "collection " + strconv.Itoa(r.IntN(40))},
+	}}
 }

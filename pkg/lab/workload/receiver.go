@@ -99,8 +99,8 @@ func (r *Receiver) note(receipt Receipt, record value.ID, at time.Time) (number,
 // standstill is how long nothing may arrive before no more is waited for.
 const standstill = time.Minute
 
-// Await waits for the events of the records, for a minute after that of the record before, and returns when they came.
-func (r *Receiver) Await(ctx context.Context, records []value.ID) ([]time.Time, error) {
+// await waits for the events of the records, for a minute after that of the record before, and returns when they came.
+func (r *Receiver) await(ctx context.Context, records []value.ID) ([]time.Time, error) {
 	arrived, until := make([]time.Time, 0, len(records)), time.Now().Add(standstill)
 	for len(arrived) < len(records) {
 		if at, known := r.arrival(records[len(arrived)]); known {

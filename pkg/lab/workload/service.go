@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,10 +25,8 @@ import (
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
-const (
-	startTimeout = 2 * time.Minute // the build of the functions included
-	stopTimeout  = 30 * time.Second
-)
+// startTimeout includes the build of the functions.
+const startTimeout = 2 * time.Minute
 
 // Service is commerce run in a process of its own, with clients of its servers, the receiver of its webhooks and a proxy
 // before its table. It can be killed and started again with the same data at the same addresses.
@@ -41,7 +40,9 @@ type Service struct {
 	Table    *dynamodb.Client
 	Queues   *sqs.Client
 
+	addr    string // of the API; the queues have the next port
 	program string
+	data    string // folder
 	log     *os.File
 	issuer  *issuer.Issuer
 	cmd     *exec.Cmd
@@ -50,7 +51,9 @@ type Service struct {
 
 // Run builds a service without data and lets it be used. The folder of one that was used without an error is removed.
 func Run(ctx context.Context, table faults.Config, answer Behaviour, use func(*Service) error) (err error) {
-	s := &Service{}
+	// Connections take their ports from 32768 on, so that none takes one of the service while it is not up.
+	const first, count = 20_000, 12_000
+	s := &Service{addr: fmt.Sprintf("127.0.0.1:%d", first+rand.N(count))} //nolint:gosec // any will do
 	if s.Dir, err = os.MkdirTemp("", "commerce-lab-"); err != nil {
 		return fmt.Errorf("make a folder for the service: %w", err)
 	}
@@ -61,6 +64,7 @@ func Run(ctx context.Context, table faults.Config, answer Behaviour, use func(*S
 			err = fmt.Errorf("%w; data and log of the service are in %s", err, s.Dir)
 		}
 	}()
+	s.data = filepath.Join(s.Dir, "data")
 	if s.log, err = os.Create(filepath.Join(s.Dir, "service.log")); err != nil {
 		return fmt.Errorf("write the service's log: %w", err)
 	}
@@ -95,9 +99,6 @@ func (s *Service) startTable(ctx context.Context, cfg faults.Config) (*tableserv
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.Mkdir(s.data(), 0o755), os.Symlink(bin, filepath.Join(s.data(), "bin"))); err != nil {
-		return nil, fmt.Errorf("make the data folder: %w", err)
-	}
 	server, err := tableserver.Start(ctx, program, filepath.Join(s.Dir, "table"))
 	if err != nil {
 		return nil, err
@@ -111,8 +112,6 @@ func (s *Service) startTable(ctx context.Context, cfg faults.Config) (*tableserv
 	s.Env = append(s.Env, "AWS_ENDPOINT_URL_DYNAMODB="+s.Faults.Endpoint("functions"))
 	return server, nil
 }
-
-func (s *Service) data() string { return filepath.Join(s.Dir, "data") }
 
 // build compiles the commerce command, unless that is up to date.
 func (s *Service) build(ctx context.Context) error {
@@ -131,14 +130,10 @@ func (s *Service) build(ctx context.Context) error {
 
 // Start runs the service with further arguments until it answers.
 func (s *Service) Start(ctx context.Context, args ...string) (err error) {
-	if err := os.Remove(filepath.Join(s.data(), "run.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(s.data, "run.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove what a killed run left: %w", err)
 	}
-	addr := "127.0.0.1:0"
-	if s.Info != nil {
-		addr = strings.TrimPrefix(s.Info.BaseURL, "http://")
-	}
-	args = append([]string{"run", "--addr", addr, "--data", s.data(), "--no-demo", "--template", filepath.Join(s.Root, "template.yaml")}, args...)
+	args = append([]string{"run", "--addr", s.addr, "--data", s.data, "--no-demo", "--template", filepath.Join(s.Root, "template.yaml")}, args...)
 	s.cmd = exec.Command(s.program, args...) //nolint:gosec // our own command
 	s.cmd.Env, s.cmd.Stderr = append(os.Environ(), s.Env...), s.log
 	s.cmd.WaitDelay = time.Second // a child that outlives it must not keep its output open
@@ -160,7 +155,7 @@ func (s *Service) Start(ctx context.Context, args ...string) (err error) {
 }
 
 func (s *Service) connect() (err error) {
-	if s.issuer, err = runner.OpenIssuer(s.data()); err != nil {
+	if s.issuer, err = runner.OpenIssuer(s.data); err != nil {
 		return fmt.Errorf("sign tokens for the service: %w", err)
 	}
 	cfg := runner.AWSConfig()
@@ -173,7 +168,7 @@ func (s *Service) await(ctx context.Context) (*runner.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		if info, err := runner.ReadInfo(s.data()); err == nil {
+		if info, err := runner.ReadInfo(s.data); err == nil {
 			return info, nil
 		}
 		select {
@@ -199,25 +194,9 @@ func (s *Service) Kill() error {
 	return nil
 }
 
-// Stop interrupts the service and waits until it has ended its work.
-func (s *Service) Stop() error {
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
-		return fmt.Errorf("stop the service: %w", err)
-	}
-	select {
-	case <-s.ended:
-	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("the service did not stop within %s", stopTimeout), s.Kill())
-	}
-	if !s.cmd.ProcessState.Success() {
-		return fmt.Errorf("the service stopped with %s", s.cmd.ProcessState)
-	}
-	return nil
-}
-
 // Command runs another command against the service and returns what it says.
 func (s *Service) Command(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, s.program, append(args, "--data", s.data())...) //nolint:gosec // our own command
+	cmd := exec.CommandContext(ctx, s.program, append(args, "--data", s.data)...) //nolint:gosec // our own command
 	cmd.Env = s.cmd.Env
 	said, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(said)), err

@@ -9,18 +9,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
-const connections = 16
+const connections = 4
 
 func ask(t *testing.T, handler http.HandlerFunc) (figures, error) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	a := &asker{base: server.URL, key: "key", targets: []string{"/a?x=1", "/b"}, connections: connections}
-	return a.run(t.Context(), 100*time.Millisecond)
+	return a.run(t.Context(), 300*time.Millisecond)
 }
 
 func TestALoadKeepsItsConnectionsAndAsksForAllTargets(t *testing.T) {
@@ -62,7 +62,7 @@ func TestALoadFailsWithARequest(t *testing.T) {
 func TestARowIsOfOneEvent(t *testing.T) {
 	rows := newTable("Deliveries", "events", "a second", "p50", "p99")
 	f := figures{of: 10, perSecond: 99.6, latencies: workload.Latencies{time.Millisecond, 2500 * time.Microsecond}}
-	rows.add("burst", 10, f, 5*time.Millisecond, 20*time.Millisecond, meter.Units{Calls: 15, Reads: 80, Writes: 40})
+	rows.add("burst", 10, f, 5*time.Millisecond, 20*time.Millisecond, faults.Units{Calls: 15, Reads: 80, Writes: 40})
 	var out strings.Builder
 	rows.print(&out)
 	if want := "| burst      | 10     | 100      | 1.00 ms | 2.50 ms | 0.50 ms | 2.00 ms | 1.50  | 4.00        | 8.00       | 3.50        |\n"; !strings.Contains(out.String(), want) {
