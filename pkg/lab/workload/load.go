@@ -55,14 +55,14 @@ func (s *Service) send(ctx context.Context, m Message) error {
 	}
 	body, group := string(text), m.Organization.String()
 	in := &sqs.SendMessageInput{QueueUrl: &s.Info.RecordsQueueURL, MessageBody: &body, MessageGroupId: &group, DelaySeconds: m.Delay}
-	for {
+	for until := time.Now().Add(startTimeout); ; {
 		trying, cancel := context.WithTimeout(ctx, timeout)
 		_, err := s.Queues.SendMessage(trying, in)
 		cancel()
 		if err == nil {
 			return nil
 		}
-		if pause.For(ctx, interval) != nil {
+		if pause.For(ctx, interval) != nil || time.Now().After(until) {
 			return fmt.Errorf("send a message: %w", err)
 		}
 	}
