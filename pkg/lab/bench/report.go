@@ -23,6 +23,7 @@ func newTable(columns ...string) *table {
 // add adds a row: figures, and what one event or answer used.
 func (t *table) add(name string, amount int, f figures, service, table time.Duration, units faults.Units) {
 	const writePrice, readPrice = 0.625, 0.125 // dollars of a million, on demand in us-east-1
+	f.of = max(1, f.of)
 	cells := []string{name, strconv.Itoa(amount), fmt.Sprintf("%.0f", f.perSecond), "", ""}
 	if len(f.latencies) > 0 {
 		cells[3], cells[4] = milliseconds(f.latencies.Percentile(50)), milliseconds(f.latencies.Percentile(99))
