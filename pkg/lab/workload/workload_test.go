@@ -2,10 +2,17 @@ package workload
 
 import (
 	"bufio"
+	"fmt"
+	"net/http"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 func TestPercentilesAreExact(t *testing.T) {
@@ -59,5 +66,41 @@ func TestTheProcessorTimesOfServiceAndTableAreTold(t *testing.T) {
 	worked(t)
 	if service, table := s.CPU(); service <= 0 || table <= 0 {
 		t.Errorf("with a table that worked: got %s and %s, want some of both", service, table)
+	}
+}
+
+func TestAReceiverTellsWhatItAnsweredAndWhenARecordsFirstEventCame(t *testing.T) {
+	r, err := newReceiver(t.Context(), func(path string) (int, time.Duration) {
+		status, _ := strconv.Atoi(path[1:])
+		return status, 0
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := value.NewID()
+	var want []Receipt
+	var times []time.Time
+	for _, status := range []int{204, 500, 0} {
+		receipt := Receipt{Path: fmt.Sprint("/", status), Event: value.NewID(), Status: status}
+		want = append(want, receipt)
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+receipt.Path, strings.NewReader(`{"data":{"object":{"id":"`+record.String()+`"}}}`))
+		req.Header.Set("webhook-id", receipt.Event.String())
+		answer, err := http.DefaultClient.Do(req)
+		if (err != nil) != (status == 0) || err == nil && answer.StatusCode != status {
+			t.Errorf("a behaviour of %d: got %v, %v", status, answer, err)
+		}
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		times = append(times, time.Now())
+	}
+	if err := r.server.Shutdown(t.Context()); err != nil { // it waits for what handlers note after their answers
+		t.Fatal(err)
+	}
+	if got := r.Receipts(); !slices.Equal(got, want) {
+		t.Errorf("receipts %+v, want %+v", got, want)
+	}
+	if arrived, err := r.await(t.Context(), []value.ID{record}); err != nil || arrived[0].After(times[0]) {
+		t.Errorf("the record's event came at %v, %v; want before %s", arrived, err, times[0])
 	}
 }
