@@ -19,6 +19,9 @@ const (
 	// change that has more is a round of its own. It bounds the memory of a
 	// batch, however many endpoints its events reach.
 	maxRound = 1000
+	// fewDeliveries of an organization in a batch fit one request to the table,
+	// with their payloads, and about one to the queue.
+	fewDeliveries = 12
 	// roundTime is the time that must be left for another round.
 	roundTime = 10 * time.Second
 )
@@ -27,31 +30,49 @@ const (
 // deliveries that this one has written.
 var errLate = fault.Busy(errors.New("too little time is left for the rest of the batch"))
 
-// dispatch writes and sends the deliveries of all changes, in rounds.
+// dispatch writes and sends the deliveries of all changes, in rounds. The
+// organizations with few of them do not wait for one with many, as an import has.
 func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
-	left := slices.DeleteFunc(slices.Clone(changes), func(c *change) bool { return c.err != nil || c.deliveries() == 0 })
-	for begun := false; len(left) > 0; begun = true {
-		if begun && deadline.Left(ctx) < roundTime {
-			for _, c := range left {
-				c.fail(errLate)
-			}
-			return
+	of := map[value.ID]int{} // deliveries by organization
+	for _, c := range changes {
+		if n := c.deliveries(); n > 0 {
+			of[c.events[0].OrganizationID] += n
 		}
-		n := roundOf(left)
-		d.round(ctx, left[:n])
-		left = left[n:]
+	}
+	var few, many []*change
+	for _, c := range changes {
+		switch {
+		case c.err != nil || c.deliveries() == 0:
+		case of[c.events[0].OrganizationID] <= fewDeliveries:
+			few = append(few, c)
+		default:
+			many = append(many, c)
+		}
+	}
+	for i, round := range slices.Concat(rounds(few), rounds(many)) {
+		if i == 0 || deadline.Left(ctx) >= roundTime {
+			d.round(ctx, round)
+			continue
+		}
+		for _, c := range round {
+			c.fail(errLate)
+		}
 	}
 }
 
-// roundOf is how many of the next changes are dispatched together, at least one.
-func roundOf(changes []*change) int {
-	size := 0
+// rounds divides changes into those that are dispatched together.
+func rounds(changes []*change) (all [][]*change) {
+	start, size := 0, 0
 	for i, c := range changes {
-		if size += c.deliveries(); size > maxRound && i > 0 {
-			return i
+		if size += c.deliveries(); size > maxRound && i > start {
+			all = append(all, changes[start:i])
+			start, size = i, c.deliveries()
 		}
 	}
-	return len(changes)
+	if start < len(changes) {
+		all = append(all, changes[start:])
+	}
+	return all
 }
 
 // round dispatches changes together. When one of them cannot be processed,

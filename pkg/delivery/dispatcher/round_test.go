@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
@@ -100,11 +101,46 @@ func TestChangeWithRefusedEventsIsParked(t *testing.T) {
 type sized struct {
 	dispatcher.Store
 	deliveries []int
+	of         []map[value.ID]int // the same by organization
 }
 
 func (s *sized) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
-	s.deliveries = append(s.deliveries, len(deliveries))
+	of := map[value.ID]int{}
+	for _, d := range deliveries {
+		of[d.OrganizationID]++
+	}
+	s.deliveries, s.of = append(s.deliveries, len(deliveries)), append(s.of, of)
 	return s.Store.CreateDeliveries(ctx, deliveries, payloads...)
+}
+
+func TestAnOrganizationWithFewEventsDoesNotWaitForOneWithMany(t *testing.T) {
+	h := newHarness(t)
+	other := &harness{h.Organization(t)}
+	h.Endpoint(t, "*")
+	other.Endpoint(t, "*")
+	for _, test := range []struct {
+		events int // of the one, between them one of the other
+		want   []map[value.ID]int
+	}{
+		{12, []map[value.ID]int{{h.Org: 12, other.Org: 1}}},
+		{13, []map[value.ID]int{{other.Org: 1}, {h.Org: 13}}},
+	} {
+		var batch []events.DynamoDBEventRecord
+		for i := range test.events {
+			if i == test.events/2 {
+				batch = append(batch, other.created(t))
+			}
+			batch = append(batch, h.created(t))
+		}
+		s := &sized{Store: h.Table}
+		h.dispatch(t, h.dispatcher(s, h.Queues().Deliveries()), batch...)
+		if diff := cmp.Diff(test.want, s.of); diff != "" {
+			t.Errorf("%d events: written together, want-got:\n%s", test.events, diff)
+		}
+		if messages := h.messages(t); len(messages) != test.events+1 {
+			t.Errorf("%d messages, want %d", len(messages), test.events+1)
+		}
+	}
 }
 
 // late is a context with little time left, which never ends: however slow the
