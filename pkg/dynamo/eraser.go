@@ -51,29 +51,38 @@ type ItemRef struct{ key key }
 // them; [Eraser.EachRequestDay] reads these.
 func (e *Eraser) EachItem(ctx context.Context, org value.ID, each func(*OwnedItem) error) error {
 	var mu sync.Mutex
+	in := dynamodb.ScanInput{
+		ConsistentRead: aws.Bool(true),
+		FilterExpression: aws.String("begins_with(PK, :items) OR begins_with(PK, :index) OR begins_with(PK, :users)" +
+			" OR (PK = :register AND SK = :org) OR #org = :org"),
+		ExpressionAttributeNames: map[string]string{"#org": "OrganizationID"},
+		ExpressionAttributeValues: item{
+			":org": str(org.String()), ":register": str(organizationsPartition), ":items": str("ORG#" + org.String() + "#"),
+			":index": str(tailPartition(org, "")), ":users": str(ratePartition(org.String() + "#")),
+		},
+	}
+	return e.table.scan(ctx, in, func(_ context.Context, items []item) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return e.pass(items, each)
+	})
+}
+
+// scan passes the whole table to each, page by page, from several goroutines.
+func (t *Table) scan(ctx context.Context, in dynamodb.ScanInput, each func(context.Context, []item) error) error {
+	in.TableName, in.TotalSegments = &t.name, aws.Int32(scanSegments)
 	group, ctx := errgroup.WithContext(ctx)
-	for segment := range scanSegments {
-		pages := dynamodb.NewScanPaginator(e.table.client, &dynamodb.ScanInput{
-			TableName: &e.table.name, ConsistentRead: aws.Bool(true),
-			Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(scanSegments), //nolint:gosec // few
-			FilterExpression: aws.String("begins_with(PK, :items) OR begins_with(PK, :index) OR begins_with(PK, :users)" +
-				" OR (PK = :register AND SK = :org) OR #org = :org"),
-			ExpressionAttributeNames: map[string]string{"#org": "OrganizationID"},
-			ExpressionAttributeValues: item{
-				":org": str(org.String()), ":register": str(organizationsPartition), ":items": str("ORG#" + org.String() + "#"),
-				":index": str(tailPartition(org, "")), ":users": str(ratePartition(org.String() + "#")),
-			},
-		})
+	for segment := range int32(scanSegments) {
+		part := in
+		part.Segment = &segment
+		pages := dynamodb.NewScanPaginator(t.client, &part)
 		group.Go(func() error {
 			for pages.HasMorePages() {
 				page, err := pages.NextPage(ctx)
 				if err != nil {
 					return wrap("read the table", err)
 				}
-				mu.Lock()
-				err = e.pass(page.Items, each)
-				mu.Unlock()
-				if err != nil {
+				if err := each(ctx, page.Items); err != nil {
 					return err
 				}
 			}

@@ -26,41 +26,29 @@ type SealedItem struct {
 // String names the item for an operator.
 func (s *SealedItem) String() string { return s.key.pk + " " + s.key.sk }
 
-// ScanPosition is where a scan goes on: behind the item with the key. Its zero
-// value is the beginning.
-type ScanPosition struct {
-	PK string `json:"pk"`
-	SK string `json:"sk"`
-}
-
-// ScanSealed reads one page of a segment of the table, of so many segments, and
-// returns what of it holds something sealed, and the position of the next page,
-// zero at the end. Reads are eventually consistent and cost half a unit for
-// each 4 KB of the table, whatever is found. It is for operators' commands:
-// nothing else finds the sealed items of every organization.
-func ScanSealed(ctx context.Context, t *Table, segment, segments int, after ScanPosition) (found []SealedItem, next ScanPosition, err error) {
-	in := &dynamodb.ScanInput{
-		TableName: &t.name, Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)), //nolint:gosec // small
+// EachSealed reads the whole table, and passes what holds something sealed to
+// each, from several goroutines. Reads are eventually consistent and cost half a
+// unit for each 4 KB of the table, whatever is found. It is for operators'
+// commands: nothing else finds the sealed items of every organization.
+func (t *Table) EachSealed(ctx context.Context, each func(context.Context, *SealedItem) error) error {
+	in := dynamodb.ScanInput{
 		FilterExpression:          aws.String("#t = :endpoint AND attribute_exists(doc) OR #t = :request AND attribute_exists(#body)"),
 		ProjectionExpression:      aws.String("PK, SK, #t, doc, #body, expiresAtEpoch"),
 		ExpressionAttributeNames:  map[string]string{"#t": attrType, "#body": attrBody},
 		ExpressionAttributeValues: item{":endpoint": str(typeEndpoint), ":request": str(typeRequest)},
 	}
-	if after != (ScanPosition{}) {
-		in.ExclusiveStartKey = key{after.PK, after.SK}.item()
-	}
-	out, err := t.client.Scan(ctx, in)
-	if err != nil {
-		return nil, next, wrap("scan", err)
-	}
-	for _, it := range t.live(out.Items) {
-		s, err := decodeSealed(it)
-		if err != nil {
-			return nil, next, err
+	return t.scan(ctx, in, func(ctx context.Context, items []item) error {
+		for _, it := range t.live(items) {
+			s, err := decodeSealed(it)
+			if err != nil {
+				return err
+			}
+			if err := each(ctx, &s); err != nil {
+				return err
+			}
 		}
-		found = append(found, s)
-	}
-	return found, ScanPosition{getString(out.LastEvaluatedKey, attrPK), getString(out.LastEvaluatedKey, attrSK)}, nil
+		return nil
+	})
 }
 
 func decodeSealed(it item) (s SealedItem, err error) {
@@ -86,7 +74,7 @@ func decodeSealed(it item) (s SealedItem, err error) {
 // ReplaceSealed stores the newly sealed text, of the endpoint or of the request's
 // answer, and nothing else of the item. done is false, and
 // nothing written, when the item has changed since it was read.
-func ReplaceSealed(ctx context.Context, t *Table, s *SealedItem) (done bool, err error) {
+func (t *Table) ReplaceSealed(ctx context.Context, s *SealedItem) (done bool, err error) {
 	next := encodeDoc(s.Endpoint)
 	if s.Request != nil {
 		next = binary(s.Request.Answer)

@@ -7,20 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 )
 
-const (
-	// resealSegments is how many parts of the table are read at a time.
-	resealSegments = 8
-	// maxResealPasses bounds the passes over the table. Only items that change
-	// between their reading and their writing need another one.
-	maxResealPasses = 5
-)
+// maxResealPasses bounds the passes over the table. Only items that change
+// between their reading and their writing need another one.
+const maxResealPasses = 5
 
 // ResealCounts counts items that hold something sealed.
 type ResealCounts struct {
@@ -52,7 +46,8 @@ type Reseal struct {
 func (r *Reseal) Run(ctx context.Context) (ResealCounts, error) {
 	resealed := 0
 	for range maxResealPasses {
-		err := r.pass(ctx)
+		r.counts = ResealCounts{}
+		err := r.Table.EachSealed(ctx, r.item)
 		again := r.counts.Resealed+r.counts.Left > 0
 		resealed += r.counts.Resealed
 		r.counts.Resealed = resealed
@@ -63,42 +58,15 @@ func (r *Reseal) Run(ctx context.Context) (ResealCounts, error) {
 	return r.counts, nil
 }
 
-// pass reads the whole table once.
-func (r *Reseal) pass(ctx context.Context) error {
-	r.counts = ResealCounts{}
-	group, ctx := errgroup.WithContext(ctx)
-	for segment := range resealSegments {
-		group.Go(func() error {
-			for after, more := (dynamo.ScanPosition{}), true; more; more = after != (dynamo.ScanPosition{}) {
-				found, next, err := dynamo.ScanSealed(ctx, r.Table, segment, resealSegments, after)
-				if err != nil {
-					return err
-				}
-				for i := range found {
-					if err := r.item(ctx, &found[i]); err != nil {
-						return fmt.Errorf("reseal %s: %w", &found[i], err)
-					}
-				}
-				after = next
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
 // item seals one item again, and counts what became of it.
 func (r *Reseal) item(ctx context.Context, s *dynamo.SealedItem) error {
 	changed, err := r.again(s)
 	unreadable, done := errors.Is(err, sealed.ErrUnopened), false
-	switch {
-	case unreadable:
-	case err != nil:
-		return err
-	case changed && !r.DryRun:
-		if done, err = dynamo.ReplaceSealed(ctx, r.Table, s); err != nil {
-			return err
-		}
+	if changed && !unreadable && !r.DryRun && err == nil {
+		done, err = r.Table.ReplaceSealed(ctx, s)
+	}
+	if err != nil && !unreadable {
+		return fmt.Errorf("reseal %s: %w", s, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
