@@ -88,21 +88,22 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"table file's head":       {spoil: spoil("table/tables.db", 0, "no database"), want: "tables.db is damaged"},
-		"table file's middle":     {spoil: spoil("table/tables.db", 20000, noise), want: "tables.db is damaged"},
-		"queue journal's head":    {spoil: spoil("queues/queues.jsonl", 0, "no journal"), want: "unreadable queue journal"},
-		"queue journal's middle":  {spoil: spoil("queues/queues.jsonl", 300, "noise"), want: "--fresh"},
-		"state that is no JSON":   {spoil: spoil("state.json", -1, "{"), want: "state.json is damaged"},
-		"state that lacks a key":  {spoil: spoil("state.json", -1, `{"serviceKey":"AAAA"}`), want: "state.json is damaged"},
-		"state that is gone":      {spoil: func(t *testing.T, data string) { remove(t, data, "state.json") }, want: "state.json is gone"},
-		"issuer's key":            {spoil: spoil("issuer.pem", -1, "no key"), want: "issuer.pem is damaged"},
-		"no template":             {flags: []string{"--template", "nowhere.yaml"}, want: "start in the folder of the repository"},
-		"template that is none":   {flags: []string{"--template", "../../../go.mod"}, want: "template ../../../go.mod: "},
-		"no npm":                  {spoil: func(t *testing.T, data string) { remove(t, data, "bin") }, env: []string{"PATH=/nowhere"}, want: "npm is needed once"},
-		"data folder is a file":   {flags: []string{"--data", template}, want: "make the data folder"},
-		"address of another host": {flags: []string{"--addr", "192.0.2.1:3000"}, want: "--addr 192.0.2.1:3000"},
-		"table server elsewhere":  {env: []string{"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1"}, want: "table server http://127.0.0.1:1"},
-		"queue server elsewhere":  {env: []string{"AWS_ENDPOINT_URL_SQS=http://127.0.0.1:1"}, want: "queue server http://127.0.0.1:1"},
+		"table file's head":        {spoil: spoil("table/tables.db", 0, "no database"), want: "tables.db is damaged"},
+		"table file's middle":      {spoil: spoil("table/tables.db", 20000, noise), want: "tables.db is damaged"},
+		"queue journal's head":     {spoil: spoil("queues/queues.jsonl", 0, "no journal"), want: "unreadable queue journal"},
+		"queue journal's middle":   {spoil: spoil("queues/queues.jsonl", 300, "noise"), want: "--fresh"},
+		"state that is no JSON":    {spoil: spoil("state.json", -1, "{"), want: "state.json is damaged"},
+		"state that lacks a key":   {spoil: spoil("state.json", -1, `{"format":1,"serviceKey":"AAAA"}`), want: "state.json is damaged"},
+		"state of another version": {spoil: spoil("state.json", -1, `{"serviceKey":"AAAA"}`), want: "another version of the service wrote"},
+		"state that is gone":       {spoil: func(t *testing.T, data string) { remove(t, data, "state.json") }, want: "state.json is gone"},
+		"issuer's key":             {spoil: spoil("issuer.pem", -1, "no key"), want: "issuer.pem is damaged"},
+		"no template":              {flags: []string{"--template", "nowhere.yaml"}, want: "start in the folder of the repository"},
+		"template that is none":    {flags: []string{"--template", "../../../go.mod"}, want: "template ../../../go.mod: "},
+		"no npm":                   {spoil: func(t *testing.T, data string) { remove(t, data, "bin") }, env: []string{"PATH=/nowhere"}, want: "npm is needed once"},
+		"data folder is a file":    {flags: []string{"--data", template}, want: "make the data folder"},
+		"address of another host":  {flags: []string{"--addr", "192.0.2.1:3000"}, want: "--addr 192.0.2.1:3000"},
+		"table server elsewhere":   {env: []string{"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1"}, want: "table server http://127.0.0.1:1"},
+		"queue server elsewhere":   {env: []string{"AWS_ENDPOINT_URL_SQS=http://127.0.0.1:1"}, want: "queue server http://127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,11 +15,16 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-const stateName = "state.json"
+const (
+	stateName = "state.json"
+	// dataFormat is raised when the service can no longer read the data folders of the version before.
+	dataFormat = 1
+)
 
 // state is the part of a data folder besides table and queues: the key of its service and the identities of its demo. It
 // holds secrets of the local service only.
 type state struct {
+	Format         int      `json:"format"`
 	ServiceKey     []byte   `json:"serviceKey"`
 	OlderKey       []byte   `json:"olderServiceKey,omitempty"` // the service key before, after a rotation by hand
 	SigningSecret  string   `json:"signingSecret"`             // what application tokens are signed with
@@ -37,7 +42,7 @@ type state struct {
 
 // openState reads the folder's state, or starts one.
 func openState(f *folder) (*state, error) {
-	s := &state{path: f.path(stateName)}
+	s := &state{Format: dataFormat, path: f.path(stateName)}
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if tables, _ := filepath.Glob(f.path("table/*.db")); len(tables) > 0 {
@@ -54,8 +59,12 @@ func openState(f *folder) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the runner's state: %w", err)
 	}
+	s.Format = 0 // of a folder that does not say it
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, damaged(s.path, err)
+	}
+	if s.Format != dataFormat {
+		return nil, fmt.Errorf("another version of the service wrote %s: run that version, or start with no data by --fresh", f.dir)
 	}
 	none := value.ID{}
 	if len(s.ServiceKey) != app.ServiceKeySize || s.SigningSecret == "" || s.OrganizationID == none || s.SiteID == none || s.UserID == none {
