@@ -44,7 +44,7 @@ var layers = []layer{
 
 // awsUsers are the only packages that may import AWS modules.
 var awsUsers = []string{
-	"pkg/dynamo", "pkg/queue", "pkg/delivery/snstopic", "pkg/delivery/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/", "functions/",
+	"pkg/dynamo", "pkg/queue", "pkg/delivery/snstopic", "pkg/delivery/arntarget", "pkg/base/sdkhttp", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
 	"pkg/ingest", "pkg/index/indexer", "pkg/delivery/counter", "pkg/delivery/dispatcher", "pkg/delivery/worker", "pkg/delivery/sweeper",
 }

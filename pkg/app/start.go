@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 )
 
 const (
@@ -77,7 +80,9 @@ func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencie
 	if err != nil {
 		return nil, err
 	}
-	aws.HTTPClient = awshttp.NewBuildableClient().WithTimeout(responseTimeout)
+	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.ResponseHeaderTimeout = responseTimeout
+	}).GetTransport())
 	deps := NewDependencies(cfg, aws, logger)
 	deps.Metrics = newRecorder(cfg)
 	if err := deps.Table.Ping(ctx); err != nil {

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/runner"
@@ -132,9 +134,13 @@ func newSQSClient(ctx context.Context, queueURL string) (*sqs.Client, error) {
 }
 
 func awsConfig(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
-	cfg, err := config.LoadDefaultConfig(ctx, append(options, config.WithLogger(logging.Nop{}))...)
+	cfg, err := config.LoadDefaultConfig(ctx, append(options,
+		config.WithHTTPClient(awshttp.NewBuildableClient()), config.WithLogger(logging.Nop{}))...)
 	if err != nil {
 		return cfg, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	if client, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok { // as given, with the user's certificates
+		cfg.HTTPClient = sdkhttp.New(client.GetTransport())
 	}
 	return cfg, nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 )
 
 // open opens a server that is closed with the test.
@@ -41,7 +43,7 @@ func overWire(t testing.TB, config *Config) *harness {
 	s := open(t, t.TempDir(), config)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	return &harness{t, newClient(web.URL, &http.Client{Transport: &http.Transport{}}), s}
+	return &harness{t, newClient(web.URL, sdkhttp.New(&http.Transport{})), s}
 }
 
 // inBubble connects the SDK to a server without a socket, so that a test can run in a bubble of synctest, where time

@@ -18,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 )
 
 // process is a server in a process of its own.
@@ -44,7 +46,7 @@ func spawn(t *testing.T, dir string) *process {
 	if err != nil {
 		t.Fatalf("the server did not print its address: %v", err)
 	}
-	p.client = newClient("http://"+strings.TrimSpace(address), &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 20}})
+	p.client = newClient("http://"+strings.TrimSpace(address), sdkhttp.New(&http.Transport{MaxIdleConnsPerHost: 20}))
 	return p
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/local/eventsource"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
@@ -212,6 +213,6 @@ func AWSConfig() aws.Config {
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
 	return aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-		HTTPClient: &httpClient{&http.Client{Transport: transport}, semaphore.NewWeighted(maxLarge), semaphore.NewWeighted(1)},
+		HTTPClient: &httpClient{sdkhttp.New(transport), semaphore.NewWeighted(maxLarge), semaphore.NewWeighted(1)},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/provision"
@@ -63,7 +64,7 @@ func Client(t testing.TB) (client *dynamodb.Client, table string) {
 		t.Fatal(err)
 	}
 	client = dynamodb.New(dynamodb.Options{
-		HTTPClient:   awshttp.NewBuildableClient(),
+		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient().GetTransport()),
 		BaseEndpoint: &url, Region: "us-east-1", Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
 	})
 	table = "t-" + value.NewRandomID().String()

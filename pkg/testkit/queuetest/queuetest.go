@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/provision"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
@@ -51,7 +52,7 @@ func Start(t testing.TB) *Queues {
 		server, endpoint = startServer(t)
 	}
 	client := sqs.New(sqs.Options{
-		HTTPClient:   awshttp.NewBuildableClient(),
+		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient().GetTransport()),
 		BaseEndpoint: &endpoint, Region: "us-east-1",
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
 	})
