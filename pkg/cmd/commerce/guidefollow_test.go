@@ -16,6 +16,7 @@ import (
 // place of changes.
 func TestTheGuidesFollowerGoesOn(t *testing.T) {
 	t.Parallel()
+	needs(t, "python3")
 	_, programs := samplesOf(t)
 	product := func(id, next string) string {
 		return fmt.Sprintf(`{"data":[{"kind":"product","op":"put","id":%q,"object":{}}],"meta":{"next":%q,"more":false}}`, id, next)

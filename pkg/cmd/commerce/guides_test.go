@@ -75,10 +75,26 @@ func samplesOf(t *testing.T) (byGuide map[string][]sample, programs string) {
 	return byGuide, programs
 }
 
+// needs skips a test of what readers run with programs that the machine lacks.
+// The gate has them all.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		switch _, err := exec.LookPath(program); {
+		case err == nil:
+		case os.Getenv("CI") != "":
+			t.Fatal(err)
+		default:
+			t.Skip(err)
+		}
+	}
+}
+
 // TestTheGuidesCommandsPrintWhatTheyShow runs each guide from top to bottom in a
 // shell, against an organization of its own with the demo's records.
 func TestTheGuidesCommandsPrintWhatTheyShow(t *testing.T) {
 	t.Parallel()
+	needs(t, "bash", "curl", "jq", "python3")
 	byGuide, programs := samplesOf(t)
 	for guide, samples := range byGuide {
 		t.Run(guide, func(t *testing.T) {
@@ -125,6 +141,7 @@ func TestTheGuidesCommandsPrintWhatTheyShow(t *testing.T) {
 // TestTheReadmesTourPrintsWhatItShows runs it in a folder that has what a clone has, against a service of its own. Programs in the background print in any order.
 func TestTheReadmesTourPrintsWhatItShows(t *testing.T) {
 	t.Parallel()
+	needs(t, "bash", "curl", "jq")
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
@@ -301,9 +318,7 @@ func TestTheGuidesReceiversTakeWhatIsSignedAndNothingElse(t *testing.T) {
 	} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(command[0]); err != nil {
-				t.Skip(err)
-			}
+			needs(t, command[0])
 			old, changed := startReceiver(t, programs, command, oldSecret), startReceiver(t, programs, command, newSecret)
 			old.take(t, "as it came", first, http.StatusNoContent)
 			old.take(t, "once more", first, http.StatusNoContent)
