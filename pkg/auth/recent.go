@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 const (
@@ -82,6 +84,7 @@ func (r *reading[V]) shows(from time.Time) bool {
 func (c *recent[K, V]) load(ctx context.Context, key K, last V, r reading[V]) (v V, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
+	defer fault.Recovered(&err) // singleflight panics in a goroutine of its own
 	if r.value, err = c.read(ctx, key, last, r.current); err != nil {
 		return v, err
 	}

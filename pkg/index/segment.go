@@ -104,7 +104,7 @@ func (s *Segment) groups(bodies map[uint64][]byte, text bool) (groups [segment.N
 	if s.Encoded != nil {
 		groups = s.Encoded.Groups
 	} else {
-		data := make([]byte, 0, s.Bytes(true))
+		data := make([]byte, 0, s.Bytes(text))
 		for _, c := range s.Chunks {
 			data = append(data, bodies[c.Number]...)
 		}

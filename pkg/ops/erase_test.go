@@ -18,6 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
@@ -236,6 +237,31 @@ func TestAnErasureThatIsKilledIsRepeated(t *testing.T) {
 	}
 	if lines := s.differs(t); len(lines) > 0 {
 		t.Errorf("the lists differ: %q", lines)
+	}
+}
+
+// A rebuild that was under way may have read what is erased.
+func TestAnErasureBuildsListsAfterARebuildThatWasUnderWay(t *testing.T) {
+	t.Parallel()
+	s := newState(t)
+	gone := newPerson("quenby")
+	s.stores(t, gone)
+	key := index.Key{Org: s.Org, List: s.lists().All()[0]}
+	if err := s.compactor().RequestRebuild(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := s.Table.Manifest(t.Context(), s.Org, key.List.Name, key.Layout().Rebuild())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, err := key.DecodeRebuild(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.erases(t, gone.id)
+	live, _, err := index.Index{Key: key, Reader: s.Table}.Load(t.Context())
+	if err != nil || live.RebuildID == begun.RebuildID {
+		t.Errorf("the list is of the rebuild %s, which began before the erasure; %v", live.RebuildID, err)
 	}
 }
 

@@ -16,8 +16,14 @@ const chunkGrace = 75 * time.Second
 // rebuildLists builds the lists anew from the table, without what was erased, and
 // removes the parts that they had before. The tails forget within 30 days.
 func (e *Erasure) rebuildLists(ctx context.Context) error {
-	if err := Reindex(ctx, e.Table, e.Compactor, e.Organization, e.Lists.All()); err != nil {
+	passes, err := e.rebuildPasses(ctx)
+	if err != nil {
 		return err
+	}
+	for range passes {
+		if err := Reindex(ctx, e.Table, e.Compactor, e.Organization, e.Lists.All()); err != nil {
+			return err
+		}
 	}
 	before, err := e.unnamedChunks(ctx)
 	if err != nil || len(before) == 0 {
@@ -39,6 +45,22 @@ func (e *Erasure) rebuildLists(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// rebuildPasses is how often the lists are built: twice if a rebuild is under way,
+// which goes on with what it has read before the erasure.
+func (e *Erasure) rebuildPasses(ctx context.Context) (int, error) {
+	for _, list := range e.Lists.All() {
+		key := index.Key{Org: e.Organization, List: list}
+		begun, err := e.Table.Manifest(ctx, e.Organization, list.Name, key.Layout().Rebuild())
+		if err != nil {
+			return 0, err
+		}
+		if begun != nil {
+			return 2, nil
+		}
+	}
+	return 1, nil
 }
 
 type listChunk struct {

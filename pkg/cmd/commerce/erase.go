@@ -101,6 +101,8 @@ func (c *eraseCommand) print(out io.Writer, erased *ops.Erased) error {
 		head, text = "FOUND", "nothing was erased: give --yes to erase\n"
 	case len(erased.Left) > 0:
 		text = "left:\n  " + visible(strings.Join(erased.Left, "; ")) + "\n"
+	case c.customer != value.ID{}:
+		text = "nothing is left, but the tails of the lists, which forget within 30 days\n"
 	}
 	rows := [][]string{{"WHAT", head}}
 	for _, what := range slices.Sorted(maps.Keys(erased.Items)) {

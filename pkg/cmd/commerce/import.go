@@ -52,10 +52,10 @@ It takes these formats:
 
 Import finds out the format by the file's name or its header, and checks records before it
 sends them. It lists wrong ones by file and line, sends the others, and exits with 1.
---dry-run sends nothing and shows what would be sent. --refused FILE has all rows of the
+--dry-run sends nothing and shows what would be sent. --refused FILE gets all rows of the
 wrong ones, with the first reason in a further column, refused, which an import leaves out:
-correct the rows and import the file. Ids are derived, so that the same file again changes
-nothing. Text that is not UTF-8 is read as Windows-1252 and named. At the end come the
+correct the rows and import the file. It does not get lines that cannot be read as CSV. Ids
+are derived, so that the same file again changes nothing. Text that is not UTF-8 is read as Windows-1252 and named. At the end come the
 columns that were not imported. Categories by type or path, and brands by name, come with
 products.
 

@@ -101,6 +101,10 @@ func (d *dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addrs, nil
 }
 
+// minDialTime is what an address gets at least while the attempt has time: more
+// than a handshake between continents takes.
+const minDialTime = 500 * time.Millisecond
+
 // dialEach connects to the first target that accepts, one after the other. Each
 // gets its share of the time that is left, as [net.Dialer] gives it.
 func (d *dialer) dialEach(ctx context.Context, targets []netip.AddrPort) (net.Conn, error) {
@@ -121,7 +125,7 @@ func (d *dialer) dialEach(ctx context.Context, targets []netip.AddrPort) (net.Co
 // included.
 func (d *dialer) dialOne(ctx context.Context, target netip.AddrPort, sharers int) (net.Conn, error) {
 	if end, ends := ctx.Deadline(); ends {
-		limited, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(sharers))
+		limited, cancel := context.WithTimeout(ctx, max(time.Until(end)/time.Duration(sharers), minDialTime))
 		defer cancel()
 		ctx = limited
 	}

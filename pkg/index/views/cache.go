@@ -156,9 +156,12 @@ func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q col
 		case errors.Is(err, errTooLarge):
 			return c.tooLarge(ctx, v, q)
 		case errors.Is(err, errColumns), errors.Is(err, index.ErrNotBuilt), index.Damaged(err):
-			c.forget(v)
-			if err := c.rebuild(ctx, key, err); err != nil {
-				return lists.Answer{}, err
+			unbuilt := c.rebuild(ctx, key, err)
+			if unbuilt == nil || !errors.Is(err, errColumns) { // others' queries need no column that the list lacks
+				c.forget(v)
+			}
+			if unbuilt != nil {
+				return lists.Answer{}, unbuilt
 			}
 		case errors.Is(err, columnar.ErrNewer):
 			c.forget(v)

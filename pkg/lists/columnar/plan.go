@@ -158,11 +158,11 @@ func (p *plan) add(partition int, s *Summary) {
 func (p *plan) locate() (before int, open []int) {
 	slices.SortFunc(p.spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	// A span that starts later has more before it: those behind the page are the last.
-	behind := sort.Search(len(p.spans), func(i int) bool { return p.upTo(p.spans[i].first, false) >= p.to })
+	behind := sort.Search(len(p.spans), func(i int) bool { return p.atLeast(p.to, p.spans[i].first, false) })
 	reaching := slices.Clone(p.spans[:behind])
 	// All of a span is before the page if few enough precede its last document, ties included.
 	slices.SortFunc(reaching, func(a, b span) int { return cmp.Compare(a.last, b.last) })
-	passed := sort.Search(len(reaching), func(i int) bool { return p.upTo(reaching[i].last, true) > p.from })
+	passed := sort.Search(len(reaching), func(i int) bool { return p.atLeast(p.from+1, reaching[i].last, true) })
 	for i := range reaching[:passed] {
 		before += reaching[i].count
 	}
@@ -178,7 +178,7 @@ func (p *plan) choose(reaching []span) (open []int) {
 		return nil
 	}
 	slices.SortFunc(reaching, func(a, b span) int { return cmp.Compare(a.first, b.first) })
-	at := p.upTo(reaching[0].first, false)
+	at := p.outsideUpTo(reaching[0].first, false) + p.inViewUpTo(reaching[0].first, false)
 	for i, x := range reaching {
 		// Nulls tie with one another, so that nothing rules one of them out.
 		if x.first == atEnd || at < p.to || 4*i < len(reaching) {
@@ -190,10 +190,18 @@ func (p *plan) choose(reaching []span) (open []int) {
 	return slices.Compact(open)
 }
 
-// upTo counts the hits that certainly precede a place in the order or, with ties, those
-// that may precede or share it.
-func (p *plan) upTo(x int64, ties bool) int {
-	n := p.inViewUpTo(x, ties)
+// atLeast reports whether n hits certainly precede a place in the order or, with ties,
+// may precede or share it. The view's are counted only where they decide.
+func (p *plan) atLeast(n int, x int64, ties bool) bool {
+	if n -= p.outsideUpTo(x, ties); n <= 0 || n > p.total {
+		return n <= 0
+	}
+	return p.inViewUpTo(x, ties) >= n
+}
+
+// outsideUpTo counts those of the partitions that are not open.
+func (p *plan) outsideUpTo(x int64, ties bool) int {
+	n := 0
 	for _, s := range p.spans {
 		if ties && s.first <= x || !ties && s.last < x {
 			n += s.count

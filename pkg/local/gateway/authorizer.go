@@ -122,7 +122,7 @@ func allows(statements []events.IAMPolicyStatement, methodARN string) bool {
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		expression := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
-		return regexp.MustCompile(`\A` + expression + `\z`).MatchString(name)
+		return regexp.MustCompile(`(?s)\A` + expression + `\z`).MatchString(name)
 	})
 }
 

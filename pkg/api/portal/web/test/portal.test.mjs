@@ -770,7 +770,7 @@ test("records are posted, and a receipt tells which were refused and why", async
       await visit(page, `posted/${id}`);
       await page.locator(`.status.${tone}`).getByText(word, { exact: true }).waitFor();
       await link(page, "All receipts");
-      await page.getByRole("row", { name: `HTTP ${word} 1 0` }).waitFor();
+      await page.getByRole("row", { name: `HTTP ${word} 1 0` }).filter({ has: page.locator(`a[href*="${id}"]`) }).waitFor();
     };
     await stands("Completed", "good");
     // A receipt is worked on for too short a time to be seen: the answers of the service say that it is.
