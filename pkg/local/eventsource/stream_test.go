@@ -60,8 +60,8 @@ func TestBatchesAreThoseOfLambda(t *testing.T) {
 func TestAWindowIsOverInTime(t *testing.T) {
 	inBubble(t, func(s *scene) {
 		h, began := &handler{}, time.Now()
+		s.stream.put("t", "rec", numbered(0, 2)...) // before the first poll
 		s.run(StreamConfig{BatchSize: 5, MaximumBatchingWindow: 300 * time.Millisecond}, h)
-		s.stream.put("t", "rec", numbered(0, 2)...)
 		pass(time.Second)
 		if len(h.begun) != 1 || h.begun[0].Sub(began) != 300*time.Millisecond {
 			s.Errorf("calls at %v, want one after the window", h.begun)
