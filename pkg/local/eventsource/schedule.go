@@ -14,9 +14,6 @@ import (
 type ScheduleConfig struct {
 	Host
 	Every time.Duration
-	// Ticks makes the clock of the rule and the function that stops it; the default is a time.Ticker, which drops ticks
-	// that are not received in time.
-	Ticks func(every time.Duration) (<-chan time.Time, func())
 }
 
 // A Schedule invokes a function at a fixed rate, never twice at a time. After an invocation during which ticks came, it
@@ -29,25 +26,19 @@ type Schedule struct {
 // NewSchedule makes a source.
 func NewSchedule(function Function, cfg ScheduleConfig) *Schedule {
 	cfg.Host = cfg.Host.withDefaults()
-	if cfg.Ticks == nil {
-		cfg.Ticks = func(every time.Duration) (<-chan time.Time, func()) {
-			ticker := time.NewTicker(every)
-			return ticker.C, ticker.Stop
-		}
-	}
 	return &Schedule{function: function, cfg: cfg}
 }
 
 // Run fires until ctx ends and the invocation in progress, within the host's grace, with it. The first tick comes after
 // one interval.
 func (s *Schedule) Run(ctx context.Context) {
-	ticks, stop := s.cfg.Ticks(s.cfg.Every)
-	defer stop()
+	ticker := time.NewTicker(s.cfg.Every) // drops ticks that are not received in time
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case at := <-ticks:
+		case at := <-ticker.C:
 			if ctx.Err() != nil {
 				return
 			}

@@ -48,8 +48,6 @@ type Config struct {
 	// of several shards.
 	Processes    bool
 	FunctionLogs io.Writer // gets what functions that are processes write; nil drops it
-	// Ticks makes the clock of a schedule and the function that stops it; nil is the system's clock.
-	Ticks func(every time.Duration) (ticks <-chan time.Time, stop func())
 	// Ready is called once the service answers and the demo is there.
 	Ready func(*Info)
 }

@@ -43,7 +43,7 @@ func (r *run) newSources(functions *host) (*sources, error) {
 			}
 		}
 		for _, source := range f.Schedules {
-			s.add(eventsource.NewSchedule(function, eventsource.ScheduleConfig{Host: s.host, Every: source.Every, Ticks: r.cfg.Ticks}).Run)
+			s.add(eventsource.NewSchedule(function, eventsource.ScheduleConfig{Host: s.host, Every: source.Every}).Run)
 		}
 	}
 	return s, nil
