@@ -14,7 +14,7 @@ import (
 
 // A delivery is its doc; rev is its updatedAt, on which writes are
 // conditional. GSI1 holds it under its due mark while it waits for the
-// sweeper, and under its endpoint while it is HELD or FAILED.
+// sweeper, and under a shard of its endpoint while it is HELD or FAILED.
 
 // attrWrite distinguishes a write from another one with the same content: when two
 // workers come to the same outcome in the same millisecond, one has written
@@ -151,10 +151,12 @@ func encodeDelivery(d *webhook.Delivery) item {
 	case d.Pending() && d.DueAt != nil:
 		markDue(it, d.ID, *d.DueAt)
 	case d.Unsent():
-		it[attrGSI1PK], it[attrGSI1SK] = str(unsentPartition(d.EndpointID)), str(timedSort(d.CreatedAt, d.ID))
+		prefix := unsentPrefix
 		if d.HeldReason == webhook.HeldCircuitOpen {
-			it[attrGSI1PK] = str(heldPartition(d.EndpointID))
+			prefix = heldPrefix
 		}
+		it[attrGSI1PK] = str(unsentPartition(prefix, d.EndpointID, shardOf(d.ID)))
+		it[attrGSI1SK] = str(timedSort(d.CreatedAt, d.ID))
 	}
 	return it
 }

@@ -1,11 +1,19 @@
 package dynamo_test
 
 import (
+	"bytes"
 	"errors"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -190,53 +198,73 @@ func findDue(t *testing.T, table *dynamo.Table, before value.Time) webhook.Due {
 	return webhook.Due{}
 }
 
+// Five rows each have the same time. A page ends among them, or holds more rows of
+// one key than that key's share.
 func TestUnsentRowsAreReadFromTheOldest(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	e, other := makeEndpoint(org, value.NewID()), makeEndpoint(org, value.NewID())
-	now := value.TimeOf(time.Now())
-	var want, held []value.ID
-	for i := range 12 {
-		at := now.Add(time.Duration(i) * time.Millisecond)
-		r := makeRow(org, e, webhook.HeldPaused, at)
-		switch i % 3 {
-		case 0:
-			r.Status, r.HeldReason = webhook.DeliveryFailed, ""
-		case 1:
-			r.HeldReason = webhook.HeldCircuitOpen
-			held = append(held, r.ID)
-		}
-		createRow(t, table, r)
-		if i >= 2 && i < 11 {
-			want = append(want, r.ID)
-		}
-	}
-	createRow(t, table, makeRow(org, e, "", now.Add(3*time.Millisecond)))
-	createRow(t, table, makeRow(org, other, webhook.HeldPaused, now.Add(3*time.Millisecond)))
-	createRow(t, table, makeRow(org, other, webhook.HeldCircuitOpen, now.Add(3*time.Millisecond)))
-	test := makeRow(org, e, webhook.HeldPaused, now.Add(3*time.Millisecond))
-	test.Status, test.HeldReason, test.Test = webhook.DeliveryFailed, "", true
-	createRow(t, table, test)
-	for _, limit := range []int{1, 2, 4, 9, 100} {
-		if got := walk(t, func(cursor string) ([]webhook.UnsentDelivery, error) {
-			return table.Unsent(t.Context(), org, e.ID, now+2, now+11, cursor, limit)
-		}, limit); cmp.Diff(got, want) != "" {
-			t.Errorf("Unsent, %d at a time: %s", limit, cmp.Diff(got, want))
-		}
-		if got := walk(t, func(cursor string) ([]webhook.UnsentDelivery, error) {
-			return table.Held(t.Context(), org, e.ID, cursor, limit)
-		}, limit); cmp.Diff(got, held) != "" {
-			t.Errorf("Held, %d at a time: %s", limit, cmp.Diff(got, held))
-		}
-	}
-	if page, err := table.Unsent(t.Context(), value.NewID(), e.ID, now, now+100, "", 4); len(page) > 0 || err != nil {
-		t.Errorf("another organization reads %+v, %v", page, err)
-	}
-	if page, err := table.Held(t.Context(), value.NewID(), e.ID, "", 4); len(page) > 0 || err != nil {
-		t.Errorf("another organization reads what is held: %+v, %v", page, err)
+	for name, wanted := range map[string]func(value.ID) bool{
+		"over all keys": func(value.ID) bool { return true },
+		"under one key": func(id value.ID) bool {
+			h := fnv.New32a()
+			h.Write(id[:])
+			return h.Sum32()%16 == 7
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table, org := dynamotest.NewTable(t), value.NewID()
+			e, other := makeEndpoint(org, value.NewID()), makeEndpoint(org, value.NewID())
+			now := value.TimeOf(time.Now())
+			var rows []*webhook.Delivery
+			for len(rows) < 60 {
+				if r := makeRow(org, e, webhook.HeldPaused, now+value.Time(len(rows)/5)); wanted(r.ID) {
+					rows = append(rows, r)
+				}
+			}
+			slices.SortFunc(rows, func(a, b *webhook.Delivery) int {
+				return strings.Compare(a.CreatedAt.String()+a.ID.String(), b.CreatedAt.String()+b.ID.String())
+			})
+			var want, held []value.ID
+			for i, r := range rows {
+				switch i % 3 {
+				case 0:
+					r.Status, r.HeldReason = webhook.DeliveryFailed, ""
+				case 1:
+					r.HeldReason = webhook.HeldCircuitOpen
+					held = append(held, r.ID)
+				}
+				if r.CreatedAt >= now+2 && r.CreatedAt < now+11 {
+					want = append(want, r.ID)
+				}
+			}
+			test := makeRow(org, e, webhook.HeldPaused, now+3)
+			test.Status, test.HeldReason, test.Test = webhook.DeliveryFailed, "", true
+			rows = append(rows, test, makeRow(org, e, "", now+3),
+				makeRow(org, other, webhook.HeldPaused, now+3), makeRow(org, other, webhook.HeldCircuitOpen, now+3))
+			if _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
+				t.Fatal(err)
+			}
+			for _, limit := range []int{1, 7, 19, 40, 100} {
+				if got := walk(t, func(cursor string) ([]webhook.UnsentDelivery, error) {
+					return table.Unsent(t.Context(), org, e.ID, now+2, now+11, cursor, limit)
+				}, limit); cmp.Diff(got, want) != "" {
+					t.Errorf("Unsent, %d at a time: %s", limit, cmp.Diff(got, want))
+				}
+				if got := walk(t, func(cursor string) ([]webhook.UnsentDelivery, error) {
+					return table.Held(t.Context(), org, e.ID, cursor, limit)
+				}, limit); cmp.Diff(got, held) != "" {
+					t.Errorf("Held, %d at a time: %s", limit, cmp.Diff(got, held))
+				}
+			}
+			if page, err := table.Unsent(t.Context(), value.NewID(), e.ID, now, now+100, "", 4); len(page) > 0 || err != nil {
+				t.Errorf("another organization reads %+v, %v", page, err)
+			}
+			if page, err := table.Held(t.Context(), value.NewID(), e.ID, "", 4); len(page) > 0 || err != nil {
+				t.Errorf("another organization reads what is held: %+v, %v", page, err)
+			}
+		})
 	}
 }
 
-// walk reads page after page to the end.
+// walk reads page after page to the end, which is the first that is not full.
 func walk(t *testing.T, page func(cursor string) ([]webhook.UnsentDelivery, error), limit int) (found []value.ID) {
 	t.Helper()
 	for cursor := ""; ; {
@@ -244,12 +272,63 @@ func walk(t *testing.T, page func(cursor string) ([]webhook.UnsentDelivery, erro
 		if err != nil || len(rows) > limit {
 			t.Fatalf("%d rows, %v; want at most %d", len(rows), err, limit)
 		}
-		if len(rows) == 0 {
-			return found
-		}
 		for _, u := range rows {
 			found, cursor = append(found, u.DeliveryID), u.Cursor
 		}
+		if len(rows) < limit {
+			return found
+		}
+	}
+}
+
+// keyRate stands for the 1,000 write units that a partition key takes in a second.
+const keyRate = 50
+
+// oneSecond is a table that refuses what exceeds the rate of a key of unsent rows
+// within the second of a test.
+type oneSecond struct {
+	mu    sync.Mutex
+	marks map[string]int // by GSI1PK
+}
+
+var unsentKey = regexp.MustCompile(`"(?:HELD|UNSENT)#[^"]*"`)
+
+func (o *oneSecond) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, key := range unsentKey.FindAll(body, -1) {
+		if o.marks[string(key)]++; o.marks[string(key)] > keyRate {
+			refusal := io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}`))
+			return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: refusal, Request: r}, nil
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestAnEndpointMayHoldMoreInASecondThanAKeyTakes(t *testing.T) {
+	for _, reason := range []webhook.HeldReason{webhook.HeldCircuitOpen, webhook.HeldPaused} {
+		t.Run(string(reason), func(t *testing.T) {
+			client, name := dynamotest.Client(t)
+			second := &oneSecond{marks: map[string]int{}}
+			table := dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+				o.HTTPClient, o.Retryer = second, promptRetryer()
+			}), name, time.Now)
+			org, now := value.NewID(), value.TimeOf(time.Now())
+			e := makeEndpoint(org, value.NewID())
+			rows := make([]*webhook.Delivery, 3*keyRate)
+			for i := range rows {
+				rows[i] = makeRow(org, e, reason, now)
+			}
+			_, err := table.CreateDeliveries(t.Context(), rows)
+			if err != nil || len(second.marks) == 0 {
+				t.Errorf("%d rows under %d keys: %v", len(rows), len(second.marks), err)
+			}
+		})
 	}
 }
 

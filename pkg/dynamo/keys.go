@@ -58,7 +58,7 @@ const (
 )
 
 // shards is the number of partition keys of an organization's records of a
-// kind, and of its deliveries.
+// kind, of its deliveries, and of an endpoint's unsent ones.
 const shards = 16
 
 // key is the primary key of an item.
@@ -304,12 +304,19 @@ func jobSort(at value.Time, org value.ID, list string) string {
 // duePartition holds the items that have a due mark, by time.
 func duePartition(shard int) string { return "DUE#" + hexDigit(shard) }
 
-// unsentPartition holds an endpoint's HELD and FAILED deliveries, except those
-// that its circuit holds. These are in heldPartition, so that a drain reads no
-// others.
-func unsentPartition(endpoint value.ID) string { return "UNSENT#" + endpoint.String() }
+// The deliveries that an endpoint's circuit holds are under heldPrefix, so that a
+// drain reads no others. Its other HELD and FAILED ones are under unsentPrefix.
+const (
+	unsentPrefix = "UNSENT#"
+	heldPrefix   = "HELD#"
+)
 
-func heldPartition(endpoint value.ID) string { return "HELD#" + endpoint.String() }
+// unsentPartition holds a shard of an endpoint's deliveries under one of these
+// prefixes, by time. A partition key takes 1,000 write units a second, and what
+// GSI1 refuses the table refuses.
+func unsentPartition(prefix string, endpoint value.ID, shard int) string {
+	return prefix + endpoint.String() + "#" + hexDigit(shard)
+}
 
 // timedSort orders a GSI1 partition by time, then by id.
 func timedSort(at value.Time, id value.ID) string { return at.String() + "#" + id.String() }

@@ -113,6 +113,29 @@ func manyOutcomes(rows []*webhook.Delivery, shard webhook.StoredCounterShard, su
 	return outcomes, []webhook.CounterShardWrite{w}
 }
 
+// A page is read from 16 keys, and less than a page from each.
+func TestAPageOfHeldRowsCostsFewReadUnits(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	m := faults.NewMeter()
+	table := dynamo.New(dynamodb.New(client.Options(), m.Measure), name, time.Now)
+	org, now := value.NewID(), value.TimeOf(time.Now())
+	e := makeEndpoint(org, value.NewID())
+	rows := make([]*webhook.Delivery, 1600)
+	for i := range rows {
+		rows[i] = makeRow(org, e, webhook.HeldCircuitOpen, now)
+	}
+	if _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	for limit, most := range map[int]float64{18: 8, 500: 32} {
+		m.Reset()
+		page, err := table.Held(t.Context(), org, e.ID, "", limit)
+		if got := m.Total().Reads; err != nil || len(page) != limit || got == 0 || got > most {
+			t.Errorf("%d of %d rows: %.1f read units, %v; want at most %.0f", len(page), limit, got, err, most)
+		}
+	}
+}
+
 // What a trace reads of each event: its deliveries and its payload, and beside
 // all of them the object's record and the endpoints.
 func TestATraceReadsAtMostTwoUnitsForAnEvent(t *testing.T) {

@@ -32,7 +32,7 @@ func Forms() []Form {
 		{"counter shard", "ctr", "ORG#{org}#COUNTERS#{endpoint}", "{shard}", "", "", false, "one; all of an endpoint"},
 		{"finished hour", "hour", "ORG#{org}#STATS#{endpoint}", "{time}#{shard}", "", "", true, "those of an endpoint in a span of time"},
 		{"hour of filtered events", "flt", "ORG#{org}#STATS#{endpoint}#FILTERED", "{time}", "", "", true, "those of an endpoint in a span of time"},
-		{"delivery", "evt", "ORG#{org}#EVENT#{shard}", "{delivery}", due + "|UNSENT#{endpoint}|HELD#{endpoint}", "{time}#{delivery}", true, "one; all of a shard; due ones; HELD and FAILED ones of an endpoint"},
+		{"delivery", "evt", "ORG#{org}#EVENT#{shard}", "{delivery}", due + "|UNSENT#{endpoint}#{shard}|HELD#{endpoint}#{shard}", "{time}#{delivery}", true, "one; all of a shard; due ones; HELD and FAILED ones of an endpoint"},
 		{"request", "req", "ORG#{org}#REQUEST#{hash}", "REQUEST", "", "", true, "one, by its idempotency key"},
 		{"receipt", "rcp", "ORG#{org}#RECEIPT#{shard}", "{receipt}", "", "", true, "one; the latest of every shard"},
 		{"record", "rec", "ORG#{org}#{KIND}#{shard}", "{record}", "", "", true, "one; all of a kind's shard (only tombstones expire)"},
