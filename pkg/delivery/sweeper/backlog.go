@@ -1,24 +1,21 @@
 package sweeper
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 const (
-	stepSize       = 500 // deliveries that are found, changed and sent in a step
-	readSize       = 100 // deliveries that one call reads
-	maxReads       = 4   // calls at a time
-	writeSize      = 50  // deliveries that are written together
-	maxGroupWrites = 4   // such writes at a time
+	stepSize = 500 // deliveries that are found, changed and sent in a step
+	readSize = 100 // deliveries that one call reads
+	maxReads = 4   // calls at a time
 )
 
 // BacklogStore keeps what a backlog works on. PutDelivery and PutRecovery fail
@@ -30,9 +27,6 @@ type BacklogStore interface {
 	Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error)
 	Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
-	// RecordOutcomes writes nothing when other writers were faster, and names
-	// the deliveries that they changed.
-	RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
 	Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error)
 	PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error
 	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
@@ -53,12 +47,6 @@ func NewBacklog(store BacklogStore, q Queue, clock func() time.Time) *Backlog {
 	return &Backlog{store: store, queue: q, clock: clock}
 }
 
-// positioned is the change of a delivery of a page.
-type positioned struct {
-	position int
-	webhook.DeliveryChange
-}
-
 // change replaces each delivery of a page by what become makes of it, nil
 // meaning that it stays, and returns those that were written, in the order of the
 // page. A delivery that another writer changes at the same time stays, too. With an
@@ -68,55 +56,26 @@ func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.Unsen
 	if err != nil {
 		return nil, err
 	}
-	var changes []positioned
-	for i, d := range deliveries {
-		if d != nil {
-			if next := become(d); next != nil {
-				changes = append(changes, positioned{i, webhook.DeliveryChange{Previous: d, Next: next}})
-			}
-		}
-	}
 	written := make([]*webhook.Delivery, len(page))
-	together := slices.Collect(slices.Chunk(changes, writeSize))
-	errs := make([]error, len(together))
-	var failed atomic.Bool // the rest is left for later
-	parallel.Each(maxGroupWrites, slices.All(together), func(i int, some []positioned) {
-		if failed.Load() {
-			return
+	err = parallel.UntilError(ctx, maxWrites, slices.All(deliveries), func(failing context.Context, i int, d *webhook.Delivery) error {
+		if d == nil || failing.Err() != nil {
+			return failing.Err()
 		}
-		if errs[i] = b.write(ctx, some, written); errs[i] != nil {
-			failed.Store(true)
+		next := become(d)
+		if next == nil {
+			return nil
 		}
+		// The error of another write does not cancel this one: it may be made already.
+		_, err := b.store.PutDelivery(ctx, d, next)
+		switch {
+		case err == nil:
+			written[i] = next
+		case errors.Is(err, fault.ErrChanged):
+			return nil
+		}
+		return err
 	})
-	return slices.DeleteFunc(written, func(d *webhook.Delivery) bool { return d == nil }), cmp.Or(errs...)
-}
-
-// write writes changes together, without those of deliveries that another
-// writer has changed, and notes each written one by its position.
-func (b *Backlog) write(ctx context.Context, changes []positioned, written []*webhook.Delivery) error {
-	for len(changes) > 0 {
-		all := make([]webhook.DeliveryChange, len(changes))
-		for i, c := range changes {
-			all[i] = c.DeliveryChange
-		}
-		conflict, err := b.store.RecordOutcomes(ctx, all, nil)
-		if err != nil {
-			return err
-		}
-		if conflict != nil && len(conflict.Deliveries)+len(conflict.Recorded) == 0 {
-			return errors.New("deliveries were refused, and none of them is named")
-		}
-		var left []positioned
-		for i, c := range changes {
-			if conflict == nil || conflict.Recorded[i] {
-				written[c.position] = c.Next
-			} else if _, changed := conflict.Deliveries[i]; !changed {
-				left = append(left, c)
-			}
-		}
-		changes = left
-	}
-	return nil
+	return slices.DeleteFunc(written, func(d *webhook.Delivery) bool { return d == nil }), err
 }
 
 // send sends the messages of deliveries. Their due marks let a run of the

@@ -186,7 +186,7 @@ type failing struct {
 	fails func(call int) bool
 }
 
-func (f *failing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+func (f *failing) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (*webhook.Delivery, error) {
 	f.mu.Lock()
 	f.calls++
 	fails := f.fails(f.calls)
@@ -194,14 +194,14 @@ func (f *failing) RecordOutcomes(ctx context.Context, outcomes []webhook.Deliver
 	if fails {
 		return nil, fault.Busy(errors.New("throttled"))
 	}
-	return f.BacklogStore.RecordOutcomes(ctx, outcomes, shards)
+	return f.BacklogStore.PutDelivery(ctx, previous, next)
 }
 
 func TestRecoveryCountsOnceThoughWritesAreRefused(t *testing.T) {
 	h := newHarness(t)
 	deliveries := h.held(t, 1200)
 	r := h.recovery(t, -time.Hour, time.Hour)
-	f := &failing{BacklogStore: h.Table, fails: func(call int) bool { return call%3 == 0 }}
+	f := &failing{BacklogStore: h.Table, fails: func(call int) bool { return call%100 == 0 }}
 	backlog := sweeper.NewBacklog(f, h.sent, h.Time)
 	for tries := 0; r.Status == webhook.RecoveryRunning; tries++ {
 		if tries > 100 {
