@@ -5,10 +5,11 @@
 // go by; between those runs it works on the index jobs that were started.
 //
 // Every step may be repeated, and moves its due mark ahead before it acts: when
-// a run dies, a later one finds the mark again. A run ends before its
-// function's time is up and leaves the rest to the next one, and one
-// organization's backlog cannot delay another's. The worker makes the attempts,
-// and a compactor does what an index job asks for.
+// a run dies, a later one finds the mark again. A run takes at most the 5,000
+// oldest due marks of each of 16 partitions, and among these one organization's
+// deliveries cannot delay another's. It ends before its function's time is up, and
+// leaves the rest to the next one. The worker makes the attempts, and a compactor
+// does what an index job asks for.
 package sweeper
 
 import (
