@@ -69,6 +69,9 @@ type Config struct {
 	SQSEndpoint         string `env:"AWS_ENDPOINT_URL_SQS"`
 	EventBridgeEndpoint string `env:"AWS_ENDPOINT_URL_EVENTBRIDGE"`
 
+	// EndpointAttempts is how many attempts of an endpoint may be under way in the
+	// main lane: ENDPOINT_ATTEMPTS.
+	EndpointAttempts int
 	// AllowPrivateTargets lets webhooks reach loopback and private
 	// addresses, for local runs: ALLOW_PRIVATE_TARGETS.
 	AllowPrivateTargets bool
@@ -96,6 +99,9 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 	var parseErr error
 	if cfg.AllowPrivateTargets, parseErr = strconv.ParseBool(cmp.Or(getenv("ALLOW_PRIVATE_TARGETS"), "false")); parseErr != nil {
 		err = errors.Join(err, fmt.Errorf("ALLOW_PRIVATE_TARGETS: %w", parseErr))
+	}
+	if cfg.EndpointAttempts, parseErr = strconv.Atoi(cmp.Or(getenv("ENDPOINT_ATTEMPTS"), "200")); parseErr != nil {
+		err = errors.Join(err, fmt.Errorf("ENDPOINT_ATTEMPTS: %w", parseErr))
 	}
 	if cfg.RefusedPorts, parseErr = ports(getenv("REFUSED_PORTS")); parseErr != nil {
 		err = errors.Join(err, fmt.Errorf("REFUSED_PORTS: %w", parseErr))

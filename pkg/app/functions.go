@@ -32,7 +32,7 @@ type (
 	// QueueFunc takes messages of a queue and answers which of them failed.
 	QueueFunc = func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
 	// StreamFunc takes records of the table's stream.
-	StreamFunc = func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
+	StreamFunc = func(context.Context, events.DynamoDBTimeWindowEvent) (events.DynamoDBTimeWindowEventResponse, error)
 	// ScheduleFunc takes the schedule's event, or messages of the index jobs' queue.
 	ScheduleFunc = func(context.Context, sweeper.Event) (*events.SQSEventResponse, error)
 )
@@ -67,28 +67,40 @@ func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
 	return d.measuredMessages(ingester.Handle), nil
 }
 
-// Indexer makes the function that appends changes to the tails of lists, and
-// counts the attempts that the worker leaves to the stream.
+// Indexer makes the function that appends changes to the tails of lists and counts
+// outcomes, since a stream has few readers. A batch is counted only after all of it
+// is appended: otherwise the batch comes again. So the indexer must fail a batch from
+// its first record on, and both must recognize changes that they have processed.
 func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
-	decode, count := indexer.DecodeFor(d.lists(), dynamo.Stream{}), counter.New(d.Table, d.Logger).Handle
-	if d.Metrics == nil {
-		return both(indexer.New(d.Table, decode, d.park(), d.indexJobs(), d.Logger).Handle, count), nil
+	var tails indexer.Storage = d.Table
+	decode := indexer.DecodeFor(d.lists(), dynamo.Stream{})
+	if d.Metrics != nil {
+		measured := &measuredTails{Storage: d.Table, to: d.Metrics, clock: d.Clock, newest: map[tailOf]int64{}}
+		tails, decode = measured, measured.decode(decode)
 	}
-	tails := &measuredTails{Storage: d.Table, to: d.Metrics, clock: d.Clock, newest: map[tailOf]int64{}}
-	return measured(d, both(indexer.New(tails, tails.decode(decode), d.park(), d.indexJobs(), d.Logger).Handle, count), nil), nil
+	x := indexer.New(tails, decode, d.park(), d.indexJobs(), d.Logger)
+	c := counter.New(d.Table, d.deliveries(), d.Clock, d.Logger)
+	return measured(d, stream(func(ctx context.Context, batch events.DynamoDBTimeWindowEvent) (events.DynamoDBEventResponse, error) {
+		response, err := x.Handle(ctx, batch.DynamoDBEvent)
+		if err == nil && len(response.BatchItemFailures) == 0 {
+			response.BatchItemFailures = c.Handle(ctx, batch)
+		}
+		return response, err
+	}), nil), nil
 }
 
-// both gives batches of the stream to two consumers, since a stream has few
-// readers. The second gets a batch only after the first has processed all of it:
-// otherwise the batch comes again. So the first must fail a batch from its first
-// record on, and both must recognize changes that they have processed.
-func both(first, second StreamFunc) StreamFunc {
-	return func(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-		response, err := first(ctx, batch)
-		if err != nil || len(response.BatchItemFailures) > 0 {
-			return response, err
+// stream gives a function of the stream the form that Lambda takes of a mapping with
+// a tumbling window: the answer must have a state, and the last event of a window no
+// records.
+func stream(handle func(context.Context, events.DynamoDBTimeWindowEvent) (events.DynamoDBEventResponse, error)) StreamFunc {
+	return func(ctx context.Context, batch events.DynamoDBTimeWindowEvent) (answer events.DynamoDBTimeWindowEventResponse, err error) {
+		answer.State, answer.BatchItemFailures = map[string]string{}, []events.DynamoDBBatchItemFailure{}
+		if len(batch.Records) == 0 {
+			return answer, nil
 		}
-		return second(ctx, batch)
+		response, err := handle(ctx, batch)
+		answer.BatchItemFailures = append(answer.BatchItemFailures, response.BatchItemFailures...)
+		return answer, err
 	}
 }
 
@@ -98,7 +110,9 @@ func Dispatcher(_ context.Context, d *Dependencies) (StreamFunc, error) {
 	if topic := d.Config.EndpointAlertTopicARN; topic != "" {
 		dispatch.Topic = snstopic.New(sns.NewFromConfig(d.AWS), topic)
 	}
-	return measured(d, dispatch.Handle, nil), nil
+	return measured(d, stream(func(ctx context.Context, batch events.DynamoDBTimeWindowEvent) (events.DynamoDBEventResponse, error) {
+		return dispatch.Handle(ctx, batch.DynamoDBEvent)
+	}), nil), nil
 }
 
 // Worker makes the function that delivers.
@@ -107,7 +121,7 @@ func Worker(ctx context.Context, d *Dependencies) (QueueFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := worker.Config{Clock: d.Clock, Logger: d.Logger, ARNs: d.arns()}
+	cfg := worker.Config{Clock: d.Clock, Logger: d.Logger, ARNs: d.arns(), MaxAttempts: d.Config.EndpointAttempts}
 	store := measuredOutcomes{d.Table, d.Metrics}
 	return d.measuredMessages(worker.New(store, d.deliveries(), outbound.New(d.outbound()), secrets, cfg).Handle), nil
 }

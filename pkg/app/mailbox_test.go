@@ -53,31 +53,28 @@ func wholeSeconds(d time.Duration) time.Duration {
 }
 
 // post adds a message. The lock must be held.
-func (m *mailbox) post(lane webhook.Lane, ref webhook.DeliveryRef, delay time.Duration) error {
-	if delay = wholeSeconds(max(0, delay)); delay > maxDelay {
+func (m *mailbox) post(lane webhook.Lane, move queue.Move) error {
+	delay := wholeSeconds(max(0, move.Delay))
+	if delay > maxDelay {
 		return fmt.Errorf("a delay of %s", delay)
 	}
 	m.n++
-	m.messages = append(m.messages, &letter{id: "m" + strconv.Itoa(m.n), lane: lane, body: ref.Body(), visible: m.clock().Add(delay)})
+	move.Ref.As = move.MessageID
+	body := webhook.DeliveryMessage{DeliveryRef: move.Ref, Carried: move.Carried}.Body()
+	m.messages = append(m.messages, &letter{id: "m" + strconv.Itoa(m.n), lane: lane, body: body, visible: m.clock().Add(delay)})
 	return nil
 }
 
-// Send is what the dispatcher and the sweeper send by.
-func (m *mailbox) Send(_ context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
-	if !m.deaths.act() {
-		return errDead
+// Send is what the sweeper sends by.
+func (m *mailbox) Send(ctx context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
+	moves := make([]queue.Move, len(deliveries))
+	for i, d := range deliveries {
+		moves[i] = queue.MoveOf(d, now)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range deliveries {
-		if err := m.post(lane, r.Ref(), r.NextAttemptAt.Std().Sub(now.Std())); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.Move(ctx, lane, moves...)
 }
 
-// Move is what the worker sends by.
+// Move is what the others send by.
 func (m *mailbox) Move(_ context.Context, to webhook.Lane, moves ...queue.Move) error {
 	if !m.deaths.act() {
 		return errDead
@@ -85,8 +82,7 @@ func (m *mailbox) Move(_ context.Context, to webhook.Lane, moves ...queue.Move) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, move := range moves {
-		move.Ref.As = move.MessageID
-		if err := m.post(to, move.Ref, move.Delay); err != nil {
+		if err := m.post(to, move); err != nil {
 			return err
 		}
 	}

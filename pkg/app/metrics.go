@@ -144,45 +144,25 @@ type measuredOutcomes struct {
 	to *metric.Recorder
 }
 
-func (m measuredOutcomes) RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, counts []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
-	conflict, err := m.Store.RecordOutcomes(ctx, changes, counts)
-	if conflict == nil && err == nil { // otherwise nothing is written
-		m.note(changes)
+func (m measuredOutcomes) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (*webhook.Delivery, error) {
+	current, err := m.Store.PutDelivery(ctx, previous, next)
+	if err != nil {
+		return current, err
 	}
-	return conflict, err
-}
-
-func (m measuredOutcomes) RecordEach(ctx context.Context, changes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
-	conflict, err := m.Store.RecordEach(ctx, changes)
-	switch {
-	case err != nil:
-	case conflict == nil:
-		m.note(changes)
-	default:
-		for i := range conflict.Recorded {
-			m.note(changes[i : i+1])
+	organization := next.OrganizationID.String()
+	switch next.Status {
+	case webhook.DeliveryDelivered:
+		m.to.Add(organization, metric.Delivered, 1)
+	case webhook.DeliveryFailed:
+		m.to.Add(organization, metric.Failed, 1)
+	case webhook.DeliveryHeld:
+		m.to.Add(organization, metric.Held, 1)
+	case webhook.DeliveryPending:
+		if next.AttemptCount > previous.AttemptCount {
+			m.to.Add(organization, metric.Retried, 1)
 		}
 	}
-	return conflict, err
-}
-
-// note counts changes that are written.
-func (m measuredOutcomes) note(changes []webhook.DeliveryChange) {
-	for _, c := range changes {
-		organization := c.Next.OrganizationID.String()
-		switch c.Next.Status {
-		case webhook.DeliveryDelivered:
-			m.to.Add(organization, metric.Delivered, 1)
-		case webhook.DeliveryFailed:
-			m.to.Add(organization, metric.Failed, 1)
-		case webhook.DeliveryHeld:
-			m.to.Add(organization, metric.Held, 1)
-		case webhook.DeliveryPending:
-			if c.Next.AttemptCount > c.Previous.AttemptCount {
-				m.to.Add(organization, metric.Retried, 1)
-			}
-		}
-	}
+	return current, nil
 }
 
 // measuredTails measures how old changes are when their entry is appended.

@@ -106,7 +106,7 @@ func TestChangesAndRequestsAreMeasured(t *testing.T) {
 	}
 	w.Put(t, commerce.KindProduct, nil, `{"id":"`+value.NewID().String()+`","name":"Sencha"}`, nil)
 	w.Pass(2 * time.Second)
-	if _, err := index(t.Context(), events.DynamoDBEvent{Records: w.StreamRecords(t, dynamo.StreamRecord)}); err != nil {
+	if _, err := index(t.Context(), events.DynamoDBTimeWindowEvent{DynamoDBEvent: events.DynamoDBEvent{Records: w.StreamRecords(t, dynamo.StreamRecord)}}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(w.out.String(), `"IndexAge":2000`) {

@@ -50,7 +50,7 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	s.Count(t, e.ID, now, webhook.Attempt{})
 	s.Count(t, e.ID, now.Add(26*time.Hour), webhook.Attempt{})
 	must(t, table.AddFiltered(ctx, org, e.ID, now, 1))
-	_, err = table.TakePermit(ctx, org, e.ID, "worker", now, now.Add(time.Minute))
+	_, err = table.TakePermit(ctx, slotTaker{t, table, org, e.ID}.request("worker", now))
 	must(t, err)
 	for _, d := range []webhook.Delivery{
 		{Status: webhook.DeliveryPending, DueAt: &now},
@@ -77,7 +77,6 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 
 	must(t, table.RegisterOrganization(ctx, org))
 	must(t, table.Beat(ctx, now))
-	must(t, table.PutCounted(ctx, now))
 	must(t, table.RequestJob(ctx, org, "orders", now))
 	_, err = table.AppendTail(ctx, org, "orders", fixed([]byte("x")))
 	must(t, err)

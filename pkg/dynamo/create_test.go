@@ -260,3 +260,11 @@ func incompressible(size int) []byte {
 	rand.Read(body)
 	return body
 }
+
+func idsOf(rows []*webhook.Delivery) []value.ID {
+	ids := make([]value.ID, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids
+}

@@ -194,12 +194,10 @@ func (t *Table) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) 
 		k := inputKeys(r)
 		d := of[*webhook.Delivery](found, k[0])
 		if d != nil && !r.Names(d) {
-			return nil, fmt.Errorf("the message %s names another event than its delivery", r.Body())
+			return nil, fmt.Errorf("a message of delivery %s names another event than it", r.DeliveryID)
 		}
 		inputs[i] = webhook.DeliveryInput{Delivery: d, Payload: of[[]byte](found, k[1]), Endpoint: of[*webhook.Endpoint](found, k[2])}
-		if app := of[*account.Application](found, k[3]); app != nil {
-			inputs[i].Application = stateOf(app)
-		}
+		inputs[i].Application = stateOf(of[*account.Application](found, k[3]))
 	}
 	return inputs, nil
 }

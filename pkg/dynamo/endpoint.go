@@ -121,8 +121,17 @@ func (t *Table) Directory(ctx context.Context, org value.ID) (*webhook.Directory
 	return d, err
 }
 
+// ApplicationState reads the state of an application, strongly consistent.
+func (t *Table) ApplicationState(ctx context.Context, org, id value.ID) (webhook.ApplicationState, error) {
+	app, err := t.Application(ctx, org, id)
+	return stateOf(app), err
+}
+
 func stateOf(app *account.Application) webhook.ApplicationState {
-	if app.Status == account.Suspended {
+	switch {
+	case app == nil:
+		return webhook.ApplicationAbsent
+	case app.Status == account.Suspended:
 		return webhook.ApplicationSuspended
 	}
 	return webhook.ApplicationActive
@@ -181,23 +190,18 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 		})
 }
 
-// FinishEndpointDeletion removes the rest of a deleted endpoint: its
-// counter shards, its permits and its deletion mark. Its finished hours expire.
+// FinishEndpointDeletion removes the rest of a deleted endpoint: its tally, its
+// permits and its deletion mark. Its finished hours expire.
 func (t *Table) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
-	const tried = "remove a deleted endpoint"
-	in := partition(countersPartition(org, id), "")
-	in.ProjectionExpression = aws.String("PK, SK")
-	keys, err := collect(ctx, t, in, 0, func(it item) (key, error) { return keyOf(it), nil })
-	if err != nil {
-		return err
-	}
-	for _, k := range append(keys, permitsKey(org, id)) {
-		if _, _, err := t.removeItem(ctx, tried, t.remove(k, always)); err != nil {
+	for _, w := range []write{
+		t.remove(tallyKey(org, id), always), t.remove(permitsKey(org, id), always),
+		t.remove(endpointKey(org, id), when("attribute_exists(del)", nil)),
+	} {
+		if _, _, err := t.removeItem(ctx, "remove a deleted endpoint", w); err != nil {
 			return err
 		}
 	}
-	_, _, err = t.removeItem(ctx, tried, t.remove(endpointKey(org, id), when("attribute_exists(del)", nil)))
-	return err
+	return nil
 }
 
 // endpointsOf lists the application's endpoints.

@@ -54,7 +54,6 @@ const (
 	typeActivity     = "act"
 	typeOrganization = "org"
 	typeHeartbeat    = "beat"
-	typeCounted      = "cntd"
 )
 
 // shards is the number of partition keys of an organization's records of a
@@ -160,23 +159,10 @@ func signingKeysKey() key { return key{"SIGNING", "KEYS"} }
 // writes: see [RecordStore.ReadRecords].
 func senderKeysKey(org value.ID) key { return key{"ORG#" + org.String() + "#SENDERS", "KEYS"} }
 
-// countersPartition holds the counter shards of an endpoint, whose outcomes
-// write them: a partition key takes 1,000 write units a second.
-func countersPartition(org, endpoint value.ID) string {
-	return permitsPartition(org) + "#" + endpoint.String()
-}
-
-func counterShardKey(org, endpoint value.ID, shard int) key {
-	return key{countersPartition(org, endpoint), shardName(shard)}
-}
-
-// shardName names a counter shard by its number in base 32: "g" is
-// [webhook.StreamShard].
-func shardName(number int) string { return strconv.FormatInt(int64(number), 32) }
-
-func shardNumber(name string) (int, error) {
-	n, err := strconv.ParseUint(name, 32, 5)
-	return int(n), err //nolint:gosec // 5 bits
+// tallyKey gives each endpoint's tally a partition key of its own: one takes 1,000
+// write units a second.
+func tallyKey(org, endpoint value.ID) key {
+	return key{permitsPartition(org) + "#" + endpoint.String(), "TALLY"}
 }
 
 // permitsPartition holds the permits of an organization's endpoints, which
@@ -187,14 +173,13 @@ func permitsKey(org, endpoint value.ID) key {
 	return key{permitsPartition(org), endpoint.String() + "#SLOTS"}
 }
 
-// statsPartition holds the finished hours of an endpoint by time, one for each
-// counter shard.
+// statsPartition holds the finished hours of an endpoint by time.
 func statsPartition(org, endpoint value.ID) string {
 	return "ORG#" + org.String() + "#STATS#" + endpoint.String()
 }
 
-func hourKey(org, endpoint value.ID, start value.Time, shard int) key {
-	return key{statsPartition(org, endpoint), start.String() + "#" + shardName(shard)}
+func hourKey(org, endpoint value.ID, start value.Time) key {
+	return key{statsPartition(org, endpoint), start.String()}
 }
 
 // filteredPartition holds the hours in which an endpoint's delivery settings
@@ -215,9 +200,6 @@ func organizationKey(org value.ID) key { return key{organizationsPartition, org.
 
 // heartbeatKey is the one item of the heartbeat.
 func heartbeatKey() key { return key{"HEARTBEAT", "HEARTBEAT"} }
-
-// countedKey is the key of the item that says how far the stream is counted.
-func countedKey() key { return key{"HEARTBEAT", "COUNTED"} }
 
 // requestKey gives each request a partition key of its own.
 func requestKey(k idempotency.Key) key {
@@ -242,14 +224,13 @@ func requestDayKey(subject, date string) key {
 	return key{ratePartition(subject), requestDayPrefix + date}
 }
 
-// eventDaysPartition holds the days that the counter shards of an
-// application's endpoints have finished.
+// eventDaysPartition holds the finished days of an application's endpoints.
 func eventDaysPartition(org, application value.ID) string {
 	return "ORG#" + org.String() + "#USAGE#" + application.String()
 }
 
-func eventDayKey(org, application, endpoint value.ID, day value.Time, shard int) key {
-	return key{eventDaysPartition(org, application), dateOf(day) + "#" + endpoint.String() + "#" + shardName(shard)}
+func eventDayKey(org, application, endpoint value.ID, day value.Time) key {
+	return key{eventDaysPartition(org, application), dateOf(day) + "#" + endpoint.String()}
 }
 
 func dateOf(day value.Time) string { return day.Std().Format(time.DateOnly) }

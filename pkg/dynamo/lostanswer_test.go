@@ -82,7 +82,7 @@ func TestAWriteWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 			return table.PutManifest(t.Context(), org, list, liveManifest, index.StoredManifest{Version: 1})
 		},
 		"permit": func() (bool, error) {
-			return table.TakePermit(t.Context(), org, org, "a", now, now.Add(time.Minute))
+			return table.TakePermit(t.Context(), slotTaker{t, table, org, org}.request("a", now))
 		},
 		"request": func() (bool, error) {
 			_, done, err := table.PutRequest(t.Context(), requested, 0)

@@ -21,42 +21,42 @@ type permits map[string]value.Time
 // permitsItem is an endpoint's permits as they are stored.
 type permitsItem struct {
 	Holders   permits
+	Permits   int    // how many there are; 0: as many as at first
 	Token     uint64 `dynamodbav:"mark"`           // new with every write
 	ExpiresAt int64  `dynamodbav:"expiresAtEpoch"` // seconds
 }
 
-// TakePermit takes one of the endpoint's [webhook.PermitHolders] permits until
-// the given time and reports whether it could. A holder that has one keeps it,
-// until then at least; a permit whose time is over is free.
-func (t *Table) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (taken bool, err error) {
-	k := permitsKey(org, endpoint)
+// TakePermit takes one of the endpoint's permits until the given time and reports
+// whether it could. A holder that has one keeps it, until then at least; a permit
+// whose time is over is free. How many there are follows from the holders' pace.
+func (t *Table) TakePermit(ctx context.Context, r webhook.PermitRequest) (taken bool, err error) {
+	k := permitsKey(r.OrganizationID, r.EndpointID)
 	err = retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
 		stored, err := read(ctx, t, k, decode[permitsItem])
-		if taken = stored.Holders[holder] >= until; taken || err != nil {
+		if taken = stored.Holders[r.Holder] >= r.Until; taken || err != nil {
 			return true, err
 		}
-		next, free := stored.Holders.take(holder, now, until)
-		if !free {
+		next := permitsItem{Holders: stored.Holders.take(r.Holder, r.Now, r.Until), Permits: r.Pace.Permits(stored.Permits, r.Most)}
+		if len(next.Holders) > next.Permits {
 			return true, nil
 		}
-		last := slices.Max(slices.Collect(maps.Values(next)))
-		it := encode(k, typePermits, permitsItem{Holders: next, ExpiresAt: last.Add(permitRetention).Std().Unix()})
-		_, taken, err = t.putOnce(ctx, "take a permit", it, newToken(), t.ifLive(stored.Token))
+		next.ExpiresAt = slices.Max(slices.Collect(maps.Values(next.Holders))).Add(permitRetention).Std().Unix()
+		_, taken, err = t.putOnce(ctx, "take a permit", encode(k, typePermits, next), newToken(), t.ifLive(stored.Token))
 		return taken, err
 	})
 	if err != nil {
-		return false, fmt.Errorf("take a permit of endpoint %s: %w", endpoint, err)
+		return false, fmt.Errorf("take a permit of endpoint %s: %w", r.EndpointID, err)
 	}
 	return taken, nil
 }
 
-// take gives the holder a permit; free is false when there is none.
-func (p permits) take(holder string, now, until value.Time) (next permits, free bool) {
-	next = permits{holder: until}
+// take gives the holder a permit beside those that have not ended.
+func (p permits) take(holder string, now, until value.Time) permits {
+	next := permits{holder: until}
 	for other, end := range p {
 		if other != holder && end > now {
 			next[other] = end
 		}
 	}
-	return next, len(next) <= webhook.PermitHolders
+	return next
 }

@@ -20,9 +20,13 @@ type slotTaker struct {
 	org, end value.ID
 }
 
+func (s slotTaker) request(holder string, now value.Time) webhook.PermitRequest {
+	return webhook.PermitRequest{OrganizationID: s.org, EndpointID: s.end, Holder: holder, Most: 20, Now: now, Until: now.Add(45 * time.Second)}
+}
+
 func (s slotTaker) take(holder string, now value.Time, want bool) {
 	s.t.Helper()
-	taken, err := s.table.TakePermit(s.t.Context(), s.org, s.end, holder, now, now.Add(45*time.Second))
+	taken, err := s.table.TakePermit(s.t.Context(), s.request(holder, now))
 	if err != nil || taken != want {
 		s.t.Errorf("%s at %s: %t, %v; want %t", holder, now, taken, err, want)
 	}
@@ -32,7 +36,7 @@ func TestSlotsAreFewAndEnd(t *testing.T) {
 	start := value.TimeOf(time.Now())
 	now := start
 	s := slotTaker{t, tableAt(t, &now), value.NewID(), value.NewID()}
-	for i := range webhook.PermitHolders {
+	for i := range webhook.FirstPermits {
 		s.take(fmt.Sprint(i), start+value.Time(i), true)
 	}
 	s.take("late", start+9, false)
@@ -51,6 +55,39 @@ func TestSlotsAreFewAndEnd(t *testing.T) {
 	s.take("1", now, true)
 }
 
+// The permits grow while a holder's attempts are quick, up to the most, and shrink
+// when they are not.
+func TestSlotsGrowWithAQuickEndpoint(t *testing.T) {
+	s, now := slotTaker{t, tableAt(t, new(value.TimeOf(time.Now()))), value.NewID(), value.NewID()}, value.TimeOf(time.Now())
+	free := func() (n int) {
+		for ; ; n++ {
+			if taken, err := s.table.TakePermit(t.Context(), s.request(fmt.Sprint(now, n), now)); err != nil || !taken {
+				return n
+			}
+		}
+	}
+	for i, step := range []struct {
+		pace webhook.Pace
+		want int
+	}{
+		{webhook.Pace{}, 5},
+		{webhook.Pace{Attempts: 10}, 10},
+		{webhook.Pace{Attempts: 10}, 20},
+		{webhook.Pace{Attempts: 10}, 20},
+		{webhook.Pace{Attempts: 10, Slow: 5}, 10},
+	} {
+		now = now.Add(time.Minute)
+		r := s.request("first", now)
+		r.Pace = step.pace
+		if taken, err := s.table.TakePermit(t.Context(), r); !taken || err != nil {
+			t.Fatalf("step %d: %t, %v", i, taken, err)
+		}
+		if got := 1 + free(); got != step.want {
+			t.Errorf("step %d: %d permits, want %d", i, got, step.want)
+		}
+	}
+}
+
 func TestASlotThatIsHeldLongEnoughIsNotWritten(t *testing.T) {
 	table, proxy := faultyTable(t, nil)
 	s := slotTaker{t, table, value.NewID(), value.NewID()}
@@ -64,13 +101,13 @@ func TestASlotThatIsHeldLongEnoughIsNotWritten(t *testing.T) {
 
 func TestNoMoreThanTheSlotsAreTakenAtOnceWhateverFails(t *testing.T) {
 	table, _ := faultyTable(t, faults.Every(0.05, broken...))
-	org, endpoint, now := value.NewID(), value.NewID(), value.TimeOf(time.Now())
+	s, now := slotTaker{t, table, value.NewID(), value.NewID()}, value.TimeOf(time.Now())
 	var taken atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 12 {
 		wg.Go(func() {
 			retryWhileThrottled(t, func() error {
-				ok, err := table.TakePermit(t.Context(), org, endpoint, fmt.Sprint(i), now, now.Add(time.Minute))
+				ok, err := table.TakePermit(t.Context(), s.request(fmt.Sprint(i), now))
 				if ok {
 					taken.Add(1)
 				}
@@ -79,7 +116,7 @@ func TestNoMoreThanTheSlotsAreTakenAtOnceWhateverFails(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if taken.Load() != webhook.PermitHolders {
-		t.Errorf("%d have a slot, want %d", taken.Load(), webhook.PermitHolders)
+	if taken.Load() != webhook.FirstPermits {
+		t.Errorf("%d have a slot, want %d", taken.Load(), webhook.FirstPermits)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +25,6 @@ type Table struct {
 	name   string
 	now    func() time.Time
 	packer func() *packer // of payloads, made when it is first needed
-	seed   maphash.Seed   // of the write tokens of outcomes
 	active *organizations // until when they are known to be active
 	// unsigned are those that are known to have no keys of signed senders.
 	unsigned *organizations
@@ -37,7 +35,7 @@ type Table struct {
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
 	return &Table{
 		client: client, name: name, now: now,
-		packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed(), active: newOrganizations(), unsigned: newOrganizations(),
+		packer: sync.OnceValue(newPacker), active: newOrganizations(), unsigned: newOrganizations(),
 	}
 }
 

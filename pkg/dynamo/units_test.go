@@ -47,8 +47,8 @@ func encoded(t testing.TB, ev *commerce.WebhookPayload) []byte {
 }
 
 // What a delivered event costs, the record and the index left out: a unit for
-// its payload, one for its row, and for the outcome two, and those of the
-// shard by the number of outcomes that are written together.
+// its payload, one for its row, for the outcome two at most, and one
+// for the tally of all outcomes that are counted together.
 func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 	client, name := dynamotest.Client(t)
 	m := faults.NewMeter()
@@ -82,35 +82,22 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 		_, err := table.CreateDeliveries(t.Context(), rows)
 		return err
 	})
-	shard := emptyShard(0)
 	for _, success := range []bool{false, true} {
-		outcomes, shards := manyOutcomes(rows, shard, success, now)
-		consumed(fmt.Sprintf("ten outcomes, successes: %t", success), 22, func() error {
-			clash, err := table.RecordOutcomes(t.Context(), outcomes, shards)
-			if clash != nil {
-				t.Fatalf("clash: %+v", clash)
+		consumed(fmt.Sprintf("ten outcomes, successes: %t", success), 20, func() error {
+			for i, r := range rows {
+				rows[i] = attempted(r, success, now)
+				if _, err := table.PutDelivery(t.Context(), r, rows[i]); err != nil {
+					return err
+				}
 			}
-			return err
+			return nil
 		})
-		for i, o := range outcomes {
-			rows[i] = o.Next
-		}
-		shard.Revision, shard.Shard = shard.Revision+1, shards[0].Next
 	}
-}
-
-// manyOutcomes are the outcomes of rows of one endpoint, and the shard that
-// counts them.
-func manyOutcomes(rows []*webhook.Delivery, shard webhook.StoredCounterShard, success bool, now value.Time) ([]webhook.DeliveryChange, []webhook.CounterShardWrite) {
-	outcomes := make([]webhook.DeliveryChange, len(rows))
-	attempts := make([]webhook.Attempt, len(rows))
-	for i, r := range rows {
-		outcomes[i].Previous = r
-		outcomes[i].Next, attempts[i] = attempted(r, success, now)
-	}
-	w := webhook.CounterShardWrite{OrganizationID: rows[0].OrganizationID, EndpointID: rows[0].EndpointID, Number: shard.Number, Revision: shard.Revision}
-	w.Next, w.Finished = shard.Shard.Add(attempts, webhook.Health{}, now)
-	return outcomes, []webhook.CounterShardWrite{w}
+	consumed("the tally of ten outcomes", 1, func() error {
+		c := counting{t, table, rows[0], now}
+		c.count(&webhook.Tally{}, 10, now)
+		return nil
+	})
 }
 
 // A page is read from 16 keys, and less than a page from each.
@@ -163,7 +150,7 @@ func TestATraceReadsAtMostTwoUnitsForAnEvent(t *testing.T) {
 		e := newEndpoint(t, table, org, app)
 		for _, ev := range ids {
 			d := webhook.NewDelivery(&commerce.WebhookPayload{ID: ev, Type: "order.created", ObjectID: record.ID}, e, "", now)
-			d, _ = attempted(d, false, now)
+			d = attempted(d, false, now)
 			rows, deliveries = append(rows, d), append(deliveries, d.ID)
 		}
 	}

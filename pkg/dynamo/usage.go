@@ -58,23 +58,20 @@ func (t *Table) requestDays(ctx context.Context, subject string, last value.Time
 }
 
 // eventDays reads the days of events from the first to the last, of which each
-// counter shard holds its present one. The shards come first, as in
-// [Table.Stats].
+// tally holds its present one. The tallies come first, as in [Table.Stats].
 func (t *Table) eventDays(ctx context.Context, org, application value.ID, first, last value.Time) (map[string]account.Usage, error) {
-	byKey := map[string]webhook.EventDay{} // date, endpoint and shard
+	byKey := map[string]webhook.EventDay{} // date and endpoint
 	ids, err := t.endpointsOf(ctx, org, application)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := t.counterShards(ctx, org, ids...)
+	stored, err := t.tallies(ctx, org, ids...)
 	if err != nil {
 		return nil, err
 	}
-	for _, endpoint := range ids {
-		for _, s := range stored[endpoint] {
-			if day := s.Shard.Day(); day.Start >= first && day.Start <= last {
-				byKey[eventDayKey(org, application, endpoint, day.Start, s.Number).sk] = day
-			}
+	for endpoint, tally := range stored {
+		if day := tally.Day(); day.Start >= first && day.Start <= last {
+			byKey[eventDayKey(org, application, endpoint, day.Start).sk] = day
 		}
 	}
 	in := between(eventDaysPartition(org, application), dateOf(first), dateOf(last)+"$") // "$" is behind every "#"
@@ -90,13 +87,4 @@ func (t *Table) eventDays(ctx context.Context, org, application value.ID, first,
 		found[date] = u
 	}
 	return found, err
-}
-
-// putEventDay is the write of a day that a counter shard has finished. It is
-// written once, together with the shard that goes on without it.
-func (t *Table) putEventDay(w *webhook.CounterShardWrite) write {
-	d := w.FinishedDay
-	it := encode(eventDayKey(w.OrganizationID, w.ApplicationID, w.EndpointID, d.Start, w.Number), typeEventDay, d)
-	it[attrExpires] = expiry(d.Start.Add(usageRetention))
-	return t.put(it, always)
 }

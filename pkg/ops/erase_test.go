@@ -21,6 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // person is a customer with an order, an invoice and a deleted order, and the
@@ -147,7 +148,7 @@ func TestEraseLeavesNothing(t *testing.T) {
 	other.stores(t, theirs)
 	for _, d := range s.AllDeliveries(t) {
 		if d.ObjectID == gone.order {
-			s.send(t, "DeliveriesDLQ", d.Ref().Body())
+			s.send(t, "DeliveriesDLQ", webhook.DeliveryMessage{DeliveryRef: d.Ref()}.Body())
 		}
 	}
 	before, all := other.owned(t), s.owned(t)

@@ -22,8 +22,8 @@ const (
 )
 
 // Deliveries are the queues of the deliveries whose attempt is near, one for
-// each lane. Each endpoint is a group, so that a busy or slow one does not
-// delay the others.
+// each lane. The groups of the main lane are organizations, those of the slow one
+// endpoints, so that a busy or slow one does not delay the others.
 type Deliveries struct{ main, slow *lane }
 
 // lane is one of the queues.
@@ -52,9 +52,14 @@ func (d Deliveries) lane(l webhook.Lane) *lane {
 func (d Deliveries) Send(ctx context.Context, to webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
 	moves := make([]Move, len(deliveries))
 	for i, one := range deliveries {
-		moves[i] = Move{Ref: one.Ref(), Delay: one.NextAttemptAt.Std().Sub(now.Std())}
+		moves[i] = MoveOf(one, now)
 	}
 	return d.Move(ctx, to, moves...)
+}
+
+// MoveOf is the message for the next attempt of a delivery.
+func MoveOf(d *webhook.Delivery, now value.Time) Move {
+	return Move{Ref: d.Ref(), Delay: d.NextAttemptAt.Std().Sub(now.Std())}
 }
 
 // Lane returns the lane of a received message by its source.
@@ -71,12 +76,13 @@ func (d Deliveries) ChangeVisibility(ctx context.Context, in webhook.Lane, chang
 	return d.lane(in).ChangeVisibility(ctx, changes...)
 }
 
-// Move is a new message in the place of a received one, which is deleted
+// Move is a new message, also in the place of a received one, which is deleted
 // once the new one is sent.
 type Move struct {
 	Ref       webhook.DeliveryRef
 	MessageID string        // the delivery's name for the message that is replaced
 	Delay     time.Duration // up to MaxDelay
+	Carried   *webhook.Carried
 }
 
 // Move sends the messages to the lane. After an error some of them may have
@@ -85,9 +91,17 @@ func (d Deliveries) Move(ctx context.Context, to webhook.Lane, moves ...Move) er
 	messages := make([]Message, len(moves))
 	for i, m := range moves {
 		m.Ref.As = m.MessageID
-		messages[i] = Message{Body: m.Ref.Body(), Group: m.Ref.EndpointID.String(), Delay: min(max(0, m.Delay), MaxDelay)}
+		body := webhook.DeliveryMessage{DeliveryRef: m.Ref, Carried: m.Carried}.Body()
+		messages[i] = Message{Body: body, Group: group(to, m.Ref), Delay: min(max(0, m.Delay), MaxDelay)}
 	}
 	return d.lane(to).Queue.Send(ctx, messages...)
+}
+
+func group(in webhook.Lane, ref webhook.DeliveryRef) string {
+	if in == webhook.LaneSlow {
+		return ref.EndpointID.String()
+	}
+	return ref.OrganizationID.String()
 }
 
 // TooManyInFlight reports whether the lane has more than [MaxInFlight]

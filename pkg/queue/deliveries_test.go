@@ -29,16 +29,20 @@ func TestRowsAreSentInTheLaneAndItsMessagesKnowIt(t *testing.T) {
 	d := q.Deliveries()
 	now := value.TimeOf(time.Now())
 	for _, tt := range []struct {
-		lane webhook.Lane
-		id   string
-	}{{webhook.LaneMain, mainQueue}, {webhook.LaneSlow, slowQueue}} {
+		lane  webhook.Lane
+		id    string
+		group func(*webhook.Delivery) value.ID
+	}{
+		{webhook.LaneMain, mainQueue, func(d *webhook.Delivery) value.ID { return d.OrganizationID }},
+		{webhook.LaneSlow, slowQueue, func(d *webhook.Delivery) value.ID { return d.EndpointID }},
+	} {
 		row := newRow(now)
 		if err := d.Send(t.Context(), tt.lane, now, row); err != nil {
 			t.Fatal(err)
 		}
 		m := q.Await(t, tt.id)[0]
-		ref, err := webhook.ParseDeliveryRef(m.Body)
-		if err != nil || !ref.Names(row) || d.Lane(&m) != tt.lane || m.Attributes["MessageGroupId"] != row.EndpointID.String() {
+		ref, err := webhook.ParseDeliveryMessage(m.Body)
+		if err != nil || !ref.Names(row) || d.Lane(&m) != tt.lane || m.Attributes["MessageGroupId"] != tt.group(row).String() {
 			t.Errorf("lane %q: message %+v, %v; lane %q", tt.lane, m, err, d.Lane(&m))
 		}
 		q.Delete(t, tt.id, m)
@@ -58,7 +62,7 @@ func TestMovedMessageTellsWhomItReplacesAndComesAfterItsDelay(t *testing.T) {
 	replaced := map[string]bool{}
 	for received := 0; received < 2; {
 		for _, m := range q.Await(t, slowQueue) {
-			ref, err := webhook.ParseDeliveryRef(m.Body)
+			ref, err := webhook.ParseDeliveryMessage(m.Body)
 			if err != nil || !ref.Names(row) || m.Attributes["MessageGroupId"] != row.EndpointID.String() {
 				t.Errorf("message %+v, %v; want one of the row", m, err)
 			}

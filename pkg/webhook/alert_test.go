@@ -83,7 +83,7 @@ func TestASuccessAfterAnAlertIsARecovery(t *testing.T) {
 			if tt.want {
 				want = webhook.Alert{Type: commerce.EventEndpointRecovered, At: now}
 			}
-			if next, _ := e.NextRouting(webhook.Health{}, tt.succeeded, !tt.succeeded, now); next.Alert != want {
+			if next, _ := e.NextRouting(webhook.Health{}, seen(tt.succeeded, !tt.succeeded, now), now); next.Alert != want {
 				t.Errorf("%+v, want %+v", next.Alert, want)
 			}
 		})

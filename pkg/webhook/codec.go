@@ -9,22 +9,26 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Counter shards and hours at rest begin with a version. All numbers are
-// unsigned varints, times are milliseconds since the Unix epoch, and a field
-// that depends on a count of zero is left out:
+// Tallies and hours at rest begin with a version. All numbers are unsigned
+// varints, times are milliseconds since the Unix epoch, and a field that depends
+// on a count of zero is left out:
 //
-//	shard    = version counters succeeded run cells hour day
-//	counters = successes [lastSuccess] failures [lastFailure length reason]
-//	run      = count [start last recorded]
-//	cells    = length {start attempts failed slow}
-//	hour     = start successes failures length {gap count}
-//	day      = start [events delivered failed]
+//	tally     = version counters run cells hour day positions
+//	counters  = successes [lastSuccess] failures [lastFailure length reason]
+//	run       = count [start last]
+//	cells     = length {start attempts failed slow}
+//	hour      = start successes failures length {gap count}
+//	day       = start [events delivered failed]
+//	positions = length {shard at length sequence}
 //
 // A gap is the number of empty buckets since the one before. There is one form
 // only: bytes that do not read back to the same bytes are refused.
 const (
-	shardVersion = 2
+	tallyVersion = 3
 	hourVersion  = 1
+
+	maxPositions = 4096 // of the shards of a day
+	maxSequence  = 40   // digits of a sequence number
 
 	// maxNumber bounds every number, so that sums of them stay exact.
 	maxNumber = 1 << 48
@@ -94,15 +98,13 @@ func (c *codec) time(t **value.Time) {
 	number(c, *t)
 }
 
-func (c *codec) text(t **string, limit int) {
+func (c *codec) text(t *string, limit int) {
+	n := c.length(len(*t), limit)
 	if !c.reading {
-		c.length(len(**t), limit)
-		c.b = append(c.b, **t...)
+		c.b = append(c.b, *t...)
 		return
 	}
-	n := c.length(0, limit)
-	text := string(c.b[:n])
-	*t, c.b = &text, c.b[n:]
+	*t, c.b = string(c.b[:n]), c.b[n:]
 }
 
 func (c *codec) counters(v *Counters) {
@@ -111,30 +113,40 @@ func (c *codec) counters(v *Counters) {
 	}
 	if number(c, &v.FailureCount); v.FailureCount > 0 {
 		c.time(&v.LastFailureAt)
-		c.text(&v.LastFailureReason, MaxReason)
+		if c.reading {
+			v.LastFailureReason = new(string)
+		}
+		c.text(v.LastFailureReason, MaxReason)
 	}
 }
 
-func (c *codec) shard(s *CounterShard) {
-	c.counters(&s.counters)
-	number(c, &s.succeeded)
-	if number(c, &s.run.Count); s.run.Count > 0 {
-		number(c, &s.run.Start)
-		number(c, &s.run.Last)
-		number(c, &s.run.recorded)
+func (c *codec) tally(t *Tally) {
+	c.counters(&t.counters)
+	if number(c, &t.run.Count); t.run.Count > 0 {
+		number(c, &t.run.Start)
+		number(c, &t.run.Last)
 	}
-	if n := c.length(len(s.cells), maxCells); c.reading && n > 0 {
-		s.cells = make([]cell, n)
+	if n := c.length(len(t.cells), maxCells); c.reading && n > 0 {
+		t.cells = make([]cell, n)
 	}
-	for i := range s.cells {
-		one := &s.cells[i]
+	for i := range t.cells {
+		one := &t.cells[i]
 		number(c, &one.start)
 		number(c, &one.attempts)
 		number(c, &one.failed)
 		number(c, &one.slow)
 	}
-	c.hour(&s.hour)
-	c.day(&s.day)
+	c.hour(&t.hour)
+	c.day(&t.day)
+	if n := c.length(len(t.positions), maxPositions); c.reading && n > 0 {
+		t.positions = make([]position, n)
+	}
+	for i := range t.positions {
+		one := &t.positions[i]
+		number(c, &one.shard)
+		number(c, &one.at)
+		c.text(&one.sequence, maxSequence)
+	}
 }
 
 func (c *codec) day(d *EventDay) {

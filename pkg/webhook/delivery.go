@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -98,6 +99,9 @@ type Delivery struct {
 	// Probe says that the attempt ahead is its endpoint's probe, made
 	// although the circuit is open.
 	Probe bool `json:"probe,omitzero"`
+	// Unsettled says that the endpoint's routing was [Endpoint.Unsettled] at the
+	// last attempt.
+	Unsettled bool `json:"unsettled,omitzero"`
 }
 
 // DeliveryID is the identifier of an event's delivery to an endpoint. It is
@@ -173,7 +177,7 @@ func (d *Delivery) MayMissRecovery(now value.Time) bool {
 // and the endpoint, read after the hold, no longer holds it by a decision;
 // nil when it stays as it is. A nil endpoint is one that was deleted.
 func (d *Delivery) RecheckHold(e *Endpoint, application ApplicationState, now value.Time) *Delivery {
-	if !d.MayMissRecovery(now) || e == nil || e.Hold(application).Decided() {
+	if hold, gone := MaySend(e, application); !d.MayMissRecovery(now) || gone || hold.Decided() {
 		return nil
 	}
 	return d.Resume(now)
@@ -183,7 +187,8 @@ func (d *Delivery) RecheckHold(e *Endpoint, application ApplicationState, now va
 func (d *Delivery) change(now value.Time) *Delivery {
 	next := *d
 	next.UpdatedAt = max(now, d.UpdatedAt+1)
-	next.HeldReason, next.NextAttemptAt, next.MessageID, next.DueAt, next.Probe = "", nil, "", nil, false
+	next.HeldReason, next.NextAttemptAt, next.MessageID, next.DueAt = "", nil, "", nil
+	next.Probe, next.Unsettled = false, false
 	return &next
 }
 
@@ -228,11 +233,11 @@ func (d *Delivery) ResumeAsProbe(at, now value.Time) *Delivery {
 }
 
 // ProbeNext returns a delivery whose attempt failed as the endpoint's next probe,
-// which the message of that attempt makes. Its due mark is for the case that the
-// message is gone.
-func (d *Delivery) ProbeNext(at value.Time, message string, now value.Time) *Delivery {
+// by a message that is sent under the name: the message of the attempt waits
+// longer. Its due mark is for the case that the message is lost.
+func (d *Delivery) ProbeNext(at, now value.Time) *Delivery {
 	next := d.ResumeAsProbe(at, now)
-	next.MessageID = message
+	next.MessageID = "probe/" + strconv.Itoa(d.AttemptCount)
 	return next
 }
 
@@ -240,6 +245,14 @@ func (d *Delivery) resume(at, now value.Time) *Delivery {
 	next := d.change(now)
 	due := at.Add(Lease)
 	next.Status, next.NextAttemptAt, next.DueAt = DeliveryPending, &at, &due
+	return next
+}
+
+// Postpone returns a PENDING delivery whose attempt waits until the time, at which
+// the sweeper sends its message.
+func (d *Delivery) Postpone(at, now value.Time) *Delivery {
+	next := d.change(now)
+	next.NextAttemptAt, next.DueAt, next.Probe = &at, &at, d.Probe
 	return next
 }
 

@@ -231,27 +231,6 @@ func TestResponseBodiesAreClippedAsText(t *testing.T) {
 	}
 }
 
-func TestMessageNamesItsDelivery(t *testing.T) {
-	r := newDelivery()
-	moved := r.Ref()
-	moved.As = "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40"
-	if ref, err := webhook.ParseDeliveryRef(moved.Body()); err != nil || ref != moved || !ref.Names(r) {
-		t.Errorf("ParseRef(%s) = %+v, %v", moved.Body(), ref, err)
-	}
-	if moved.Names(newDelivery()) {
-		t.Error("a message names every row")
-	}
-	ref, err := webhook.ParseDeliveryRef(r.Ref().Body())
-	if err != nil || ref != r.Ref() {
-		t.Errorf("ParseRef(%s) = %+v, %v", r.Ref().Body(), ref, err)
-	}
-	for _, bad := range []string{"", "{}", "[]", strings.Replace(r.Ref().Body(), r.EventID.String(), value.ID{}.String(), 1), r.Ref().Body() + "x"} {
-		if ref, err := webhook.ParseDeliveryRef(bad); err == nil {
-			t.Errorf("ParseRef(%q) = %+v, want an error", bad, ref)
-		}
-	}
-}
-
 // An owner who activates an endpoint recovers what it holds at once. A hold by an
 // older look is taken back soon after, and later the owner recovers again.
 func TestAHoldIsTakenBackOnceNothingHoldsItAnyMore(t *testing.T) {

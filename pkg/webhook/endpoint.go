@@ -61,10 +61,6 @@ type Endpoint struct {
 	Alert   Alert    `json:"-"`
 }
 
-// PermitHolders is how many instances of the worker may have attempts of the
-// same endpoint under way in the main lane.
-const PermitHolders = 5
-
 // Disable returns the endpoint as the service disables it, without its
 // circuit: its events are held anyway.
 func (e *Endpoint) Disable(reason string, now value.Time) *Endpoint {
@@ -83,20 +79,23 @@ func (e *Endpoint) EqualConfig(o *Endpoint) bool {
 		slices.Equal(e.SubscribedEvents, o.SubscribedEvents)
 }
 
-// Hold says why events of the endpoint must wait; "" when they need not.
-// The application must be one that exists.
-func (e *Endpoint) Hold(application ApplicationState) HeldReason {
+// MaySend says whether events of an endpoint may be sent: not at all when it, which
+// is nil then, or its application is gone; and not now while there is a reason to
+// hold them.
+func MaySend(e *Endpoint, application ApplicationState) (hold HeldReason, gone bool) {
 	switch {
+	case e == nil || application == ApplicationAbsent:
+		return "", true
 	case application == ApplicationSuspended:
-		return HeldSuspended
+		return HeldSuspended, false
 	case e.Status == Paused:
-		return HeldPaused
+		return HeldPaused, false
 	case e.Status == Disabled:
-		return HeldDisabled
+		return HeldDisabled, false
 	case e.Circuit.Open():
-		return HeldCircuitOpen
+		return HeldCircuitOpen, false
 	}
-	return ""
+	return "", false
 }
 
 // ApplicationState is what deliveries need to know of an application.

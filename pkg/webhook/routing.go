@@ -61,13 +61,21 @@ type Circuit struct {
 // Interval is the time before ProbeAt.
 func (c *Circuit) Interval() time.Duration { return time.Duration(c.IntervalMs) * time.Millisecond }
 
+// StateName is the circuit's state, "" for none.
+func (c *Circuit) StateName() CircuitState {
+	if c == nil {
+		return ""
+	}
+	return c.State
+}
+
 // openCircuit is a circuit that opens, to be probed after the wait.
 func openCircuit(first time.Duration, now value.Time) *Circuit {
 	return &Circuit{State: CircuitOpen, OpenedAt: now, ProbeAt: now.Add(first), IntervalMs: first.Milliseconds()}
 }
 
 // Soon reports whether the next probe comes before the sweeper would look: the
-// worker that planned it brings it about.
+// counter, which planned it, brings it about.
 func (c *Circuit) Soon() bool { return c.Open() && c.IntervalMs > 0 && c.Interval() < ProbeInterval }
 
 // Open reports whether the circuit holds events.
@@ -111,6 +119,15 @@ func (c *Circuit) Redeliver(delivery value.ID, now value.Time) *Circuit {
 	next := *c
 	next.Redelivery, next.ProbeAt = delivery, max(c.ProbeAt+1, now.Add(Lease))
 	return &next
+}
+
+// awaits reports whether the failure of a probe that ended at the time is news:
+// outcomes may come late, and more than once.
+func (c *Circuit) awaits(probe value.ID, ended value.Time) bool {
+	if c.Redelivery != (value.ID{}) {
+		return c.Redelivery == probe
+	}
+	return ended > c.ProbeAt.Add(-c.Interval())
 }
 
 // probeFailed returns the circuit after a probe that failed; first is the wait
@@ -179,9 +196,8 @@ func (e *Endpoint) HealthStart() value.Time {
 }
 
 // NextRouting is the endpoint's routing after attempts whose outcomes are
-// recorded, and the reason to disable it, "" when it stays enabled. h is its
-// health since [Endpoint.HealthStart]; succeeded says that one of the
-// attempts did, probeFailed that one of them was a probe that did not.
+// counted, and the reason to disable it, "" when it stays enabled. h is its
+// health since [Endpoint.HealthStart].
 //
 // A circuit opens after ten failed attempts in a row over at least a minute,
 // or when at least 80% of 50 or more in five minutes failed. Its probe is one
@@ -190,13 +206,13 @@ func (e *Endpoint) HealthStart() value.Time {
 // the wait for the next, up to an hour; a success closes the circuit.
 // An endpoint is disabled when all of at least 20 attempts in five days
 // failed. The sweeper ends a draining circuit.
-func (e *Endpoint) NextRouting(h Health, succeeded, probeFailed bool, now value.Time) (next Routing, disable string) {
+func (e *Endpoint) NextRouting(h Health, outcomes []StreamOutcome, now value.Time) (next Routing, disable string) {
+	succeeded, probeFailed := e.observe(outcomes)
 	next = Routing{Circuit: e.Circuit, Lane: h.lane(e.Lane), Alert: e.Alert}
 	if e.Status != Active {
 		return next, ""
 	}
-	// A success may be fresher than the health.
-	if !succeeded && h.Run.Count >= runToDisable && now >= h.Run.Start.Add(disableSpan) {
+	if h.Run.Count >= runToDisable && now >= h.Run.Start.Add(disableSpan) {
 		next.Circuit = nil
 		return next, h.disableReason()
 	}
@@ -208,10 +224,32 @@ func (e *Endpoint) NextRouting(h Health, succeeded, probeFailed bool, now value.
 		next.Circuit = e.Circuit.Drain(now)
 	case e.Circuit.Open() && probeFailed:
 		next.Circuit = e.Circuit.probeFailed(h.firstProbe(), now)
-	case !e.Circuit.Open() && h.opens(succeeded):
+	case !e.Circuit.Open() && h.opens():
 		next.Circuit = openCircuit(h.firstProbe(), now)
 	}
 	return next, ""
+}
+
+// observe reports what outcomes say about the endpoint as it is: whether an attempt
+// succeeded, and whether a probe failed. Attempts that ended before its health
+// began, or before its circuit opened, say nothing.
+func (e *Endpoint) observe(outcomes []StreamOutcome) (succeeded, probeFailed bool) {
+	since := e.HealthStart()
+	if e.Circuit.Open() {
+		since = max(since, e.Circuit.OpenedAt)
+	}
+	for i := range outcomes {
+		o := &outcomes[i]
+		a := o.Attempt()
+		switch ended := a.End(); {
+		case ended < since:
+		case a.Error == nil:
+			succeeded = true
+		case o.Previous.Probe && e.Circuit.Open():
+			probeFailed = probeFailed || e.Circuit.awaits(o.Next.ID, ended)
+		}
+	}
+	return succeeded, probeFailed
 }
 
 func (h *Health) disableReason() string {
@@ -224,15 +262,15 @@ func (h *Health) disableReason() string {
 
 // firstProbe is the wait before the first probe of a circuit.
 func (h *Health) firstProbe() time.Duration {
-	if h.LastSuccessAt == 0 {
+	if h.Counters.LastSuccessAt == nil {
 		return unproven
 	}
 	return ProbeInterval
 }
 
 // opens reports whether a circuit must open.
-func (h *Health) opens(succeeded bool) bool {
-	inRow := !succeeded && h.Run.Count >= runToOpen && h.Run.Last >= h.Run.Start.Add(runSpan)
+func (h *Health) opens() bool {
+	inRow := h.Run.Count >= runToOpen && h.Run.Last >= h.Run.Start.Add(runSpan)
 	return inRow || h.Recent.Attempts >= recentToOpen && h.Recent.Failed*percent >= h.Recent.Attempts*failedToOpen
 }
 

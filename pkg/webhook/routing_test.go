@@ -16,21 +16,21 @@ const days = 24 * time.Hour
 
 // inRow is the health of an endpoint whose last attempts failed, after a success.
 func inRow(count int, span time.Duration) webhook.Health {
-	reason := "connection refused"
+	reason, success := "connection refused", now.Add(-90*days)
 	return webhook.Health{
-		LastSuccessAt: now.Add(-90 * days),
-		Run:           webhook.FailureRun{Count: count, Start: now.Add(-span), Last: now},
-		Counters:      webhook.Counters{FailureCount: int64(count), LastFailureReason: &reason},
+		Run:      webhook.FailureRun{Count: count, Start: now.Add(-span), Last: now},
+		Counters: webhook.Counters{LastSuccessAt: &success, FailureCount: int64(count), LastFailureReason: &reason},
 	}
 }
 
 func recent(attempts, failed, slow int) webhook.Health {
-	return webhook.Health{LastSuccessAt: now.Add(-90 * days), Recent: webhook.Recent{Attempts: attempts, Failed: failed, Slow: slow}}
+	success := now.Add(-90 * days)
+	return webhook.Health{Counters: webhook.Counters{LastSuccessAt: &success}, Recent: webhook.Recent{Attempts: attempts, Failed: failed, Slow: slow}}
 }
 
 // unproven is the health of an endpoint that has never answered 2xx.
 func unproven(h webhook.Health) webhook.Health {
-	h.LastSuccessAt = 0
+	h.Counters.LastSuccessAt = nil
 	return h
 }
 
@@ -39,6 +39,18 @@ func openSince(span, interval time.Duration) *webhook.Circuit {
 }
 
 func draining() *webhook.Circuit { return openSince(time.Hour, time.Minute).Drain(now - 1000) }
+
+// seen are outcomes of attempts that ended just after the time: a success, and a
+// failure of a probe.
+func seen(succeeded, probeFailed bool, at value.Time) (outcomes []webhook.StreamOutcome) {
+	if succeeded {
+		outcomes = append(outcomes, outcomeOf(&webhook.Delivery{ID: value.ID{1}}, attempt(at+1, 0, ""), at, 1, 1))
+	}
+	if probeFailed {
+		outcomes = append(outcomes, outcomeOf(&webhook.Delivery{ID: value.ID{1}, Probe: true}, attempt(at+1, 0, "no"), at, 1, 2))
+	}
+	return outcomes
+}
 
 func TestCircuitIsJudgedByItsRules(t *testing.T) {
 	opened := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds()}
@@ -59,7 +71,6 @@ func TestCircuitIsJudgedByItsRules(t *testing.T) {
 		"ten in a row over less":                {health: inRow(10, time.Minute-time.Millisecond)},
 		"ten in a row over 59 seconds":          {health: inRow(10, 59*time.Second)},
 		"nine in a row":                         {health: inRow(9, time.Hour)},
-		"ten in a row and then a success":       {health: inRow(10, time.Minute), succeeded: true},
 		"ten in a row while paused":             {health: inRow(10, time.Minute), status: webhook.Paused},
 		"80% of 50":                             {health: recent(50, 40, 0), want: opened},
 		"80% of 50, the last well":              {health: recent(50, 40, 0), succeeded: true, want: opened},
@@ -86,7 +97,7 @@ func TestCircuitIsJudgedByItsRules(t *testing.T) {
 			if tt.status != "" {
 				e.Status = tt.status
 			}
-			got, disable := e.NextRouting(tt.health, tt.succeeded, tt.probeFailed, now)
+			got, disable := e.NextRouting(tt.health, seen(tt.succeeded, tt.probeFailed, now), now)
 			if diff := cmp.Diff(tt.want, got.Circuit); diff != "" || disable != "" {
 				t.Errorf("disable %q, circuit (-want +got):\n%s", disable, diff)
 			}
@@ -109,7 +120,7 @@ func TestProbesComeLessAndLessOften(t *testing.T) {
 			for begun := range 2 {
 				for i, seconds := range tt.waits {
 					want := time.Duration(seconds) * time.Second
-					next, _ := e.NextRouting(tt.health(inRow(10+i, time.Hour)), false, begun+i > 0, at)
+					next, _ := e.NextRouting(tt.health(inRow(10+i, time.Hour)), seen(false, begun+i > 0, at), at)
 					if wait := next.Circuit.ProbeAt.Std().Sub(at.Std()); wait != want || next.Circuit.Interval() != want {
 						t.Fatalf("probe %d comes after %s of %s, want %s", i+1, wait, next.Circuit.Interval(), want)
 					}
@@ -129,22 +140,20 @@ func TestProbesComeLessAndLessOften(t *testing.T) {
 
 func TestEndpointThatOnlyFailsIsDisabledAfterFiveDays(t *testing.T) {
 	for name, tt := range map[string]struct {
-		health    webhook.Health
-		status    webhook.Status
-		succeeded bool
-		want      string
+		health webhook.Health
+		status webhook.Status
+		want   string
 	}{
-		"20 in 5 days":              {inRow(20, 5*days), webhook.Active, false, "every attempt failed for 5 days; the last: connection refused"},
-		"19 in 5 days":              {inRow(19, 5*days), webhook.Active, false, ""},
-		"a millisecond less":        {inRow(20, 5*days-time.Millisecond), webhook.Active, false, ""},
-		"100 in 4 days":             {inRow(100, 4*days), webhook.Active, false, ""},
-		"a success that is fresher": {inRow(20, 6*days), webhook.Active, true, ""},
-		"paused":                    {inRow(20, 6*days), webhook.Paused, false, ""},
-		"disabled already":          {inRow(20, 6*days), webhook.Disabled, false, ""},
+		"20 in 5 days":       {inRow(20, 5*days), webhook.Active, "every attempt failed for 5 days; the last: connection refused"},
+		"19 in 5 days":       {inRow(19, 5*days), webhook.Active, ""},
+		"a millisecond less": {inRow(20, 5*days-time.Millisecond), webhook.Active, ""},
+		"100 in 4 days":      {inRow(100, 4*days), webhook.Active, ""},
+		"paused":             {inRow(20, 6*days), webhook.Paused, ""},
+		"disabled already":   {inRow(20, 6*days), webhook.Disabled, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &webhook.Endpoint{Status: tt.status, Circuit: openSince(5*days, time.Hour), Lane: webhook.LaneSlow}
-			next, got := e.NextRouting(tt.health, tt.succeeded, false, now)
+			next, got := e.NextRouting(tt.health, nil, now)
 			if got != tt.want || got != "" && next.Circuit != nil {
 				t.Errorf("%q with circuit %+v, want %q", got, next.Circuit, tt.want)
 			}
@@ -185,7 +194,7 @@ func TestLaneFollowsHowAnEndpointDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for from, want := range map[webhook.Lane]webhook.Lane{main: tt.fromMain, slow: tt.fromSlow} {
 				e := &webhook.Endpoint{Status: webhook.Active, Lane: from}
-				if got, _ := e.NextRouting(tt.health, false, false, now); got.Lane != want {
+				if got, _ := e.NextRouting(tt.health, nil, now); got.Lane != want {
 					t.Errorf("%s, from %q: to %q, want %q", name, from, got.Lane, want)
 				}
 			}
@@ -197,14 +206,13 @@ func TestLaneFollowsHowAnEndpointDoes(t *testing.T) {
 // while it drains nor after.
 func TestOnlyAttemptsAfterItClosedOpenACircuitAgain(t *testing.T) {
 	e := &webhook.Endpoint{Status: webhook.Active, CreatedAt: now.Add(-days)}
-	shard, at := &webhook.CounterShard{}, now
+	tally, at := &webhook.Tally{}, now
 	attempts := func(n int, reason string) webhook.Routing {
 		for range n {
 			at = at.Add(100 * time.Millisecond)
-			shard, _ = shard.Add([]webhook.Attempt{attempt(at, 0, reason)}, webhook.Health{Since: e.HealthStart()}, at)
+			tally, _ = counting(tally, e.HealthStart(), at, attempt(at, 0, reason))
 		}
-		h := webhook.HealthOf([]*webhook.CounterShard{shard}, e.HealthStart(), at)
-		next, _ := e.NextRouting(h, reason == "", false, at)
+		next, _ := e.NextRouting(tally.Health(e.HealthStart(), at), seen(reason == "", false, at), at)
 		return next
 	}
 	if e.Circuit = attempts(49, "no").Circuit; e.Circuit != nil {
@@ -250,11 +258,12 @@ func TestOpenCircuitHoldsEvents(t *testing.T) {
 		"open and suspended":     {webhook.Active, webhook.ApplicationSuspended, openSince(0, 0), webhook.HeldSuspended},
 		"paused and suspended":   {webhook.Paused, webhook.ApplicationSuspended, nil, webhook.HeldSuspended},
 		"disabled by the server": {webhook.Disabled, webhook.ApplicationActive, nil, webhook.HeldDisabled},
+		"of no application":      {webhook.Active, webhook.ApplicationAbsent, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &webhook.Endpoint{Status: tt.status, Circuit: tt.circuit}
-			if got := e.Hold(tt.application); got != tt.want {
-				t.Errorf("held for %q, want %q", got, tt.want)
+			if got, gone := webhook.MaySend(e, tt.application); got != tt.want || gone != (tt.application == webhook.ApplicationAbsent) {
+				t.Errorf("held for %q, gone %t; want %q", got, gone, tt.want)
 			}
 		})
 	}

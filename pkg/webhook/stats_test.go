@@ -16,11 +16,11 @@ import (
 
 // hourOf is an hour whose attempts took so many milliseconds.
 func hourOf(start value.Time, took ...int64) *webhook.HourStats {
-	shard := &webhook.CounterShard{}
+	tally := &webhook.Tally{}
 	for _, ms := range took {
-		shard = add(shard, start, attempt(start, time.Duration(ms)*time.Millisecond, ""))
+		tally = add(tally, start, attempt(start, time.Duration(ms)*time.Millisecond, ""))
 	}
-	return shard.Hour()
+	return tally.Hour()
 }
 
 func TestPercentilesAreOffByATenthAtMost(t *testing.T) {
@@ -55,7 +55,7 @@ func TestPercentilesAtTheEdges(t *testing.T) {
 func TestStatsCoverEveryInterval(t *testing.T) {
 	day := value.Time(1795219200000) // 2026-11-21T00:00:00.000Z
 	at := func(hours int) value.Time { return day.Add(time.Duration(hours) * time.Hour) }
-	failed := add(&webhook.CounterShard{}, at(2), attempt(at(2), 14*time.Millisecond, "no")).Hour()
+	failed := add(&webhook.Tally{}, at(2), attempt(at(2), 14*time.Millisecond, "no")).Hour()
 	hours := []*webhook.HourStats{hourOf(at(26), 1, 2), hourOf(at(2), 10, 12), failed, hourOf(at(-1), 9), hourOf(at(48), 9)}
 	point := func(at value.Time, successes, failures, p50, p95 int64) webhook.StatsPoint {
 		if successes+failures == 0 {

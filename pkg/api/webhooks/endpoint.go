@@ -192,7 +192,10 @@ func (a *area) changeEndpoint(
 			}
 			next, err := change(e)
 			r.Changed(err == nil && next != e)
-			probed = err == nil && next.Hold(webhook.ApplicationActive) == webhook.HeldCircuitOpen && !next.Circuit.Equal(e.Circuit)
+			if err == nil {
+				hold, _ := webhook.MaySend(next, webhook.ApplicationActive)
+				probed = hold == webhook.HeldCircuitOpen && !next.Circuit.Equal(e.Circuit)
+			}
 			return next, err
 		}))
 	if err == nil && probed && a.checkNotSuspended(r, e) == nil {

@@ -43,7 +43,8 @@ func (h *harness) dispatch(t *testing.T, old, next *commerce.Stored, to ...*webh
 			t.Fatal(err)
 		}
 		for _, e := range to {
-			d := webhook.NewDelivery(&payloads[i], e, e.Hold(webhook.ApplicationActive), h.Now())
+			hold, _ := webhook.MaySend(e, webhook.ApplicationActive)
+			d := webhook.NewDelivery(&payloads[i], e, hold, h.Now())
 			if _, err := h.Table.CreateDelivery(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}

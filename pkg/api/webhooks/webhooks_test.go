@@ -329,11 +329,11 @@ func (h *harness) refs(t *testing.T, queue string) []webhook.DeliveryRef {
 	t.Helper()
 	var refs []webhook.DeliveryRef
 	for _, m := range h.Queues().Receive(t, queue) {
-		ref, err := webhook.ParseDeliveryRef(m.Body)
+		ref, err := webhook.ParseDeliveryMessage(m.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		refs = append(refs, ref)
+		refs = append(refs, ref.DeliveryRef)
 		h.Queues().Delete(t, queue, m)
 	}
 	return refs

@@ -1,17 +1,17 @@
-// Package counter adds to the counters of endpoints, from the table's stream,
-// the attempts whose outcome the worker has left to the stream to count. One
-// write counts all of a batch that are of one endpoint.
+// Package counter counts the attempts of endpoints, from the outcomes in the
+// table's stream, and changes what follows from the counts: the circuits and lanes
+// of endpoints, and whether they are disabled. Nothing else counts attempts. One
+// write counts all of a batch that are of one endpoint; counts, circuits and lanes
+// are as late as the stream.
 //
-// Each attempt counts once, however often its record comes: with the counters
-// stands how far the stream is counted, by partition of deliveries, within which
-// records come in order. DynamoDB divides the items of one partition key by their
-// sort keys where they are more than 10 GB or take more than 1,000 write units a
-// second, here a sixteenth of an organization's deliveries of 30 days. Such a
-// partition comes in two shards of the stream without a common order, and what one
-// brings behind the other is not counted.
+// Each attempt counts once, however often its record comes: the tally stores how
+// far each shard of the stream is counted, and the records of a shard come in
+// order, also when DynamoDB divides the items of a partition key between two
+// shards. So a shard must have one batch at a time, and the event must name it: the
+// event source has a tumbling window, which adds the name.
 //
-// The worker decides which attempts are left to the stream, and package webhook
-// what counters are.
+// A process that dies between the count and the change of the routing repeats the
+// batch, which counts nothing and changes the routing.
 package counter
 
 import (
@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -28,143 +29,221 @@ import (
 	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 const (
 	// maxParallel is how many endpoints are counted at a time.
 	maxParallel = 8
-	// maxConflicts bounds the tries to count for an endpoint of which others
-	// count, too: there is one for each shard of the stream at a time.
+	// maxConflicts bounds the tries to write a tally that others write, too: one for
+	// each shard of the stream at a time.
 	maxConflicts = 20
-	// maxRemembered is of how many endpoints a process remembers the counters.
+	// maxRoutingTries bounds the tries to set a routing that others are setting.
+	maxRoutingTries = 4
+	// maxRemembered is of how many endpoints a process remembers the tally.
 	maxRemembered = 4096
 )
 
-// Store keeps the counts. PutStreamCount returns the present one, and is not
-// done, when another writer was faster.
+// Store keeps tallies and endpoints. PutTally returns the present tally, and is not
+// done, when another writer was faster; SetRouting then reports false, PutDelivery
+// fails with [fault.ErrChanged], and ChangeEndpoint calls change again.
 type Store interface {
-	StreamCount(ctx context.Context, org, endpoint value.ID) (*webhook.StreamCount, error)
-	PutStreamCount(ctx context.Context, w *webhook.CounterShardWrite, after webhook.StreamPosition) (current *webhook.StreamCount, done bool, err error)
-	PutCounted(ctx context.Context, at value.Time) error
+	Tally(ctx context.Context, org, endpoint value.ID) (*webhook.Tally, error)
+	PutTally(ctx context.Context, d *webhook.Delivery, next *webhook.Tally, finished webhook.Finished) (current *webhook.Tally, done bool, err error)
+	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
+	SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error)
+	ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error)
+	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
+}
+
+// Queue sends messages to the worker.
+type Queue interface {
+	Move(ctx context.Context, to webhook.Lane, moves ...queue.Move) error
 }
 
 // Counter handles batches of the stream. It is safe for concurrent use.
 type Counter struct {
 	store  Store
+	queue  Queue
+	clock  func() time.Time
 	logger *slog.Logger
 
-	mu    sync.Mutex
-	known map[value.ID]*webhook.StreamCount // by endpoint, as last read or written
-	noted value.Time                        // up to which the stream is counted
+	mu      sync.Mutex
+	tallies map[value.ID]*webhook.Tally // by endpoint, as last read or written
 }
 
 // New returns a counter.
-func New(store Store, logger *slog.Logger) *Counter {
-	return &Counter{store: store, logger: logger, known: map[value.ID]*webhook.StreamCount{}}
+func New(store Store, q Queue, clock func() time.Time, logger *slog.Logger) *Counter {
+	return &Counter{store: store, queue: q, clock: clock, logger: logger, tallies: map[value.ID]*webhook.Tally{}}
 }
 
 // Handle counts a batch. When the table fails, the whole batch fails, and what
 // of it is counted does not count again. A record that cannot be decoded is left
 // out.
-func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-	attempts := map[value.ID][]webhook.StreamAttempt{}
+func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBTimeWindowEvent) (failures []events.DynamoDBBatchItemFailure) {
+	outcomes := map[value.ID][]webhook.StreamOutcome{}
 	for i := range batch.Records {
-		a, err := decoded(&batch.Records[i])
+		o, err := decoded(&batch.Records[i], batch.ShardID)
 		if err != nil {
 			c.logger.ErrorContext(ctx, "an attempt was not counted", "sequence", batch.Records[i].Change.SequenceNumber, "error", err)
 		}
-		if a != nil {
-			attempts[a.Next.EndpointID] = append(attempts[a.Next.EndpointID], *a)
+		if o != nil {
+			outcomes[o.Next.EndpointID] = append(outcomes[o.Next.EndpointID], *o)
 		}
 	}
-	err := parallel.UntilError(ctx, maxParallel, maps.All(attempts), func(ctx context.Context, endpoint value.ID, some []webhook.StreamAttempt) error {
-		if err := c.count(ctx, endpoint, some); err != nil {
+	err := parallel.UntilError(ctx, maxParallel, maps.All(outcomes), func(ctx context.Context, endpoint value.ID, some []webhook.StreamOutcome) error {
+		if err := c.endpoint(ctx, some); err != nil {
 			return fmt.Errorf("count %d attempts of endpoint %s: %w", len(some), endpoint, err)
 		}
 		return nil
 	})
-	response := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	if err != nil {
 		c.logger.ErrorContext(ctx, "stream batch failed", "records", len(batch.Records), "error", err)
-		response.BatchItemFailures = append(response.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: batch.Records[0].Change.SequenceNumber})
-		return response, nil
+		return []events.DynamoDBBatchItemFailure{{ItemIdentifier: batch.Records[0].Change.SequenceNumber}}
 	}
-	if len(batch.Records) > 0 {
-		c.note(ctx, value.TimeOf(batch.Records[len(batch.Records)-1].Change.ApproximateCreationDateTime.Time))
-	}
-	return response, nil
-}
-
-// note informs the workers once a minute how far the stream is counted. While they
-// do not know that it is, they count by themselves.
-func (c *Counter) note(ctx context.Context, at value.Time) {
-	c.mu.Lock()
-	due := at >= c.noted.Add(webhook.CountedEvery)
-	if due {
-		c.noted = at
-	}
-	c.mu.Unlock()
-	if !due {
-		return
-	}
-	if err := c.store.PutCounted(ctx, at); err != nil {
-		c.logger.WarnContext(ctx, "it was not noted how far the stream is counted", "error", err)
-	}
+	return nil
 }
 
 // decoded decodes a record. A panic is an error, or it would block the shard for
 // good.
-func decoded(r *events.DynamoDBEventRecord) (a *webhook.StreamAttempt, err error) {
+func decoded(r *events.DynamoDBEventRecord, shard string) (o *webhook.StreamOutcome, err error) {
 	defer fault.Recovered(&err)
-	return dynamo.Stream{}.Attempt(r)
+	return dynamo.Stream{}.Outcome(r, shard)
 }
 
-// count counts attempts of one endpoint.
-func (c *Counter) count(ctx context.Context, endpoint value.ID, attempts []webhook.StreamAttempt) (err error) {
-	count := c.recall(endpoint)
-	if count == nil {
-		if count, err = c.store.StreamCount(ctx, attempts[0].Next.OrganizationID, endpoint); err != nil {
+// endpoint counts outcomes of one endpoint and changes its routing. The endpoint is
+// read only where an outcome may change its routing.
+func (c *Counter) endpoint(ctx context.Context, outcomes []webhook.StreamOutcome) (err error) {
+	var e *webhook.Endpoint
+	since, d := value.Time(0), outcomes[0].Next
+	if webhook.Troubled(outcomes) {
+		if e, err = c.store.Endpoint(ctx, d.OrganizationID, d.EndpointID); err != nil {
 			return err
 		}
-	}
-	defer func() { c.remember(endpoint, count) }()
-	for {
-		w, after := count.Count(attempts)
-		if w == nil {
-			return nil
+		if e != nil {
+			since = e.HealthStart()
 		}
-		err := retry.Contended(ctx, maxConflicts, func() (done bool, err error) {
-			current, done, err := c.store.PutStreamCount(ctx, w, after)
-			switch {
-			case done:
-				count = &webhook.StreamCount{StoredCounterShard: webhook.StoredCounterShard{Number: w.Number, Revision: w.Revision + 1, Shard: w.Next}, Position: after}
-			case err == nil:
-				count = current
-				w, after = count.Count(attempts)
+	}
+	tally, err := c.count(ctx, outcomes, since)
+	if err != nil || e == nil {
+		return err
+	}
+	err = c.route(ctx, e, tally, outcomes)
+	if err != nil && !fault.Is(err, fault.Unavailable) {
+		c.logger.ErrorContext(ctx, "routing of an endpoint was not changed", "endpointId", e.ID, "error", err)
+		return nil
+	}
+	return err
+}
+
+// count writes the tally after the outcomes, and returns it.
+func (c *Counter) count(ctx context.Context, outcomes []webhook.StreamOutcome, since value.Time) (*webhook.Tally, error) {
+	d := outcomes[0].Next
+	tally := c.recall(d.EndpointID)
+	if tally == nil {
+		var err error
+		if tally, err = c.store.Tally(ctx, d.OrganizationID, d.EndpointID); err != nil {
+			return nil, fault.Busy(err)
+		}
+	}
+	err := retry.Contended(ctx, maxConflicts, func() (done bool, err error) {
+		next, finished := tally.Count(outcomes, since)
+		if next == nil {
+			return true, nil
+		}
+		current, done, err := c.store.PutTally(ctx, d, next, finished)
+		switch {
+		case done:
+			tally = next
+		case err == nil:
+			tally = current
+		}
+		return done, err
+	})
+	if err != nil {
+		c.remember(d.EndpointID, nil) // it may be written
+		return nil, fault.Busy(err)
+	}
+	c.remember(d.EndpointID, tally)
+	return tally, nil
+}
+
+// route changes the endpoint's routing, or disables it, where its health calls
+// for that.
+func (c *Counter) route(ctx context.Context, e *webhook.Endpoint, tally *webhook.Tally, outcomes []webhook.StreamOutcome) error {
+	org, id := e.OrganizationID, e.ID
+	return retry.Contended(ctx, maxRoutingTries, func() (done bool, err error) {
+		now := value.TimeOf(c.clock())
+		next, disable := e.NextRouting(tally.Health(e.HealthStart(), now), outcomes, now)
+		switch {
+		case disable != "":
+			return true, c.disable(ctx, e, disable, now)
+		case next.Equal(e.Routing()):
+			return true, nil
+		}
+		if done, err = c.store.SetRouting(ctx, org, id, e.Routing(), next); err != nil {
+			return false, err
+		}
+		if done {
+			c.logger.InfoContext(ctx, "routing changed", "endpointId", id,
+				"lane", next.Lane, "circuit", next.Circuit.StateName(), "lane.was", e.Lane, "circuit.was", e.Circuit.StateName())
+			if next.Circuit.Soon() && !next.Circuit.Equal(e.Circuit) {
+				c.probeSoon(ctx, outcomes, next, now)
 			}
-			return done || err == nil && w == nil, err
-		})
-		if err != nil {
-			count = nil // it may be written
-			return fault.Busy(err)
+			return true, nil
 		}
+		e, err = c.store.Endpoint(ctx, org, id)
+		return e == nil, err
+	})
+}
+
+// disable disables an endpoint unless its owner has changed it meanwhile.
+func (c *Counter) disable(ctx context.Context, read *webhook.Endpoint, reason string, now value.Time) error {
+	_, err := c.store.ChangeEndpoint(ctx, read.OrganizationID, read.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+		if e.UpdatedAt != read.UpdatedAt || e.Status != webhook.Active {
+			return e, nil
+		}
+		return e.Disable(reason, now), nil
+	})
+	return err
+}
+
+// probeSoon makes one of the deliveries that failed the circuit's next probe: the
+// sweeper comes once a minute. Where none of them is left, the sweeper makes one of
+// what the circuit holds then.
+func (c *Counter) probeSoon(ctx context.Context, outcomes []webhook.StreamOutcome, routing webhook.Routing, now value.Time) {
+	at := routing.Circuit.ProbeAt
+	for _, o := range outcomes {
+		d := o.Next
+		if !d.Pending() && d.HeldReason != webhook.HeldCircuitOpen {
+			continue
+		}
+		next := d.ProbeNext(at, now)
+		if _, err := c.store.PutDelivery(ctx, d, next); err != nil {
+			continue
+		}
+		move := queue.Move{Ref: next.Ref(), MessageID: next.MessageID, Delay: at.Std().Sub(now.Std())}
+		if err := c.queue.Move(ctx, routing.Lane, move); err != nil {
+			c.logger.WarnContext(ctx, "the next probe is left to the sweeper", "deliveryId", d.ID, "error", err)
+		}
+		return
 	}
 }
 
-func (c *Counter) recall(endpoint value.ID) *webhook.StreamCount {
+func (c *Counter) recall(endpoint value.ID) *webhook.Tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known[endpoint]
+	return c.tallies[endpoint]
 }
 
-func (c *Counter) remember(endpoint value.ID, count *webhook.StreamCount) {
+func (c *Counter) remember(endpoint value.ID, tally *webhook.Tally) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.known) >= maxRemembered {
-		clear(c.known)
+	if len(c.tallies) >= maxRemembered {
+		clear(c.tallies)
 	}
-	if delete(c.known, endpoint); count != nil {
-		c.known[endpoint] = count
+	if delete(c.tallies, endpoint); tally != nil {
+		c.tallies[endpoint] = tally
 	}
 }

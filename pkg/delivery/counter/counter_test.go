@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,35 +17,56 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/counter"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// delivered stores deliveries for the endpoint, records a success of each for
-// the stream to count, and returns what the stream got of it.
+// attempted records the outcome of a delivery's attempt as the worker does.
+func attempted(t *testing.T, s *servicetest.Service, d *webhook.Delivery, reason string) *webhook.Delivery {
+	t.Helper()
+	o := webhook.Outcome{Attempt: webhook.Attempt{At: s.Now().Add(-7 * time.Millisecond), DurationMs: 7}, Result: webhook.AttemptSucceeded}
+	if reason != "" {
+		o.Attempt.Error, o.Result = &reason, webhook.AttemptFailed
+	}
+	next := d.Record(o, "m", webhook.MaxRetryCount, 0, s.Now())
+	if d.Probe && next.Pending() {
+		next = next.Hold(webhook.HeldCircuitOpen, s.Now())
+	}
+	next.Unsettled = s.StoredEndpoint(t, d.EndpointID).Unsettled()
+	if _, err := s.Table.PutDelivery(t.Context(), d, next); err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// delivered stores deliveries for the endpoint, records a success of each, and
+// returns what the stream got of it.
 func delivered(t *testing.T, s *servicetest.Service, e *webhook.Endpoint, n int) []events.DynamoDBEventRecord {
 	t.Helper()
 	for _, d := range s.Deliveries(t, e, n, nil) {
-		o := webhook.Outcome{Attempt: webhook.Attempt{At: s.Now(), DurationMs: 7}, Result: webhook.AttemptSucceeded}
-		next := d.Record(o, "", 0, 0, s.Now())
-		if conflict, err := s.Table.RecordEach(t.Context(), []webhook.DeliveryChange{{Previous: d, Next: next}}); conflict != nil || err != nil {
-			t.Fatalf("RecordEach: %+v, %v", conflict, err)
-		}
+		attempted(t, s, d, "")
 	}
 	return s.StreamRecords(t, dynamo.StreamEvent)
 }
 
-func handle(t *testing.T, c *counter.Counter, records []events.DynamoDBEventRecord) (failed bool) {
+func handle(t *testing.T, c *counter.Counter, shard string, records []events.DynamoDBEventRecord) (failed bool) {
 	t.Helper()
-	answer, err := c.Handle(t.Context(), events.DynamoDBEvent{Records: records})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(answer.BatchItemFailures) > 0
+	var batch events.DynamoDBTimeWindowEvent
+	batch.Records, batch.ShardID = records, shard
+	return len(c.Handle(t.Context(), batch)) > 0
 }
 
-func newCounter(store counter.Store) *counter.Counter {
-	return counter.New(store, slog.New(slog.DiscardHandler))
+// sent notes the messages that are sent.
+type sent struct{ moves []queue.Move }
+
+func (s *sent) Move(_ context.Context, _ webhook.Lane, moves ...queue.Move) error {
+	s.moves = append(s.moves, moves...)
+	return nil
+}
+
+func newCounter(s *servicetest.Service, store counter.Store) *counter.Counter {
+	return counter.New(store, &sent{}, s.Time, slog.New(slog.DiscardHandler))
 }
 
 func wantCount(t *testing.T, s *servicetest.Service, e *webhook.Endpoint, want int64) {
@@ -59,14 +81,14 @@ func TestAnAttemptCountsOnceHoweverOftenItsRecordComes(t *testing.T) {
 	s := servicetest.New(t)
 	e := s.Endpoint(t, "*")
 	records := delivered(t, s, e, 40)
-	c := newCounter(s.Table)
+	c := newCounter(s, s.Table)
 	for from := 0; from < len(records); from += 7 { // each batch begins before the end of the last
-		if handle(t, c, records[max(0, from-5):min(len(records), from+7)]) {
+		if handle(t, c, "a", records[max(0, from-5):min(len(records), from+7)]) {
 			t.Fatal("a batch failed")
 		}
 	}
-	handle(t, c, records)
-	handle(t, newCounter(s.Table), records) // of a process that remembers nothing
+	handle(t, c, "a", records)
+	handle(t, newCounter(s, s.Table), "a", records) // of a process that remembers nothing
 	wantCount(t, s, e, 40)
 	day, err := s.Table.Usage(t.Context(), s.Org, s.App, webhook.StatsDay.Start(s.Now()), s.Now())
 	if err != nil {
@@ -79,44 +101,56 @@ func TestAnAttemptCountsOnceHoweverOftenItsRecordComes(t *testing.T) {
 	}
 }
 
-// Each shard of a stream has a reader of its own, whose batches come again when
-// a write fails or its answer is lost.
-func TestReadersOfSeveralShardsCountTheSameEndpoint(t *testing.T) {
+// DynamoDB divides the items of one partition key between two shards, by their sort
+// keys, while outcomes are written. Each shard has a reader of its own, none keeps
+// step with another, and their batches come again when a write fails, when its answer
+// is lost or when a process dies.
+func TestCountsAreExactWhenAPartitionIsDivided(t *testing.T) {
 	s := servicetest.New(t)
 	e := s.Endpoint(t, "*")
-	shards := make([][]events.DynamoDBEventRecord, 4)
-	for _, r := range delivered(t, s, e, 80) { // by partition key, as a table is divided
-		key := r.Change.Keys["PK"].String()
-		i := int(key[len(key)-1]) % len(shards)
-		shards[i] = append(shards[i], r)
+	shards := map[string][]events.DynamoDBEventRecord{}
+	for _, r := range delivered(t, s, e, 60) {
+		shards["whole"] = append(shards["whole"], r)
 	}
-	var group sync.WaitGroup
-	for _, records := range shards {
-		group.Go(func() {
-			c := newCounter(unreliable{s.Table})
-			for some := range slices.Chunk(records, 9) {
-				for try := 0; handle(t, c, some); try++ {
-					if try == 50 {
-						t.Error("a batch fails without end")
-						return
-					}
+	for _, r := range delivered(t, s, e, 120) {
+		shard := "lower"
+		if strings.Compare(r.Change.Keys["SK"].String(), "8") >= 0 {
+			shard = "upper"
+		}
+		shards[shard] = append(shards[shard], r)
+	}
+	read := func(shard string) {
+		c := newCounter(s, unreliable{s.Table})
+		for some := range slices.Chunk(shards[shard], 9) {
+			for try := 0; handle(t, c, shard, some); try++ {
+				if try == 50 {
+					t.Error("a batch fails without end")
+					return
+				}
+				if try%3 == 2 { // another process
+					c = newCounter(s, unreliable{s.Table})
 				}
 			}
-		})
+		}
+	}
+	read("whole") // a shard is read to its end before those that follow it
+	var group sync.WaitGroup
+	for _, shard := range []string{"lower", "upper"} {
+		group.Go(func() { read(shard) })
 	}
 	group.Wait()
-	wantCount(t, s, e, 80)
+	wantCount(t, s, e, 180)
 }
 
 // unreliable fails at every fourth write, before or after it is made.
 type unreliable struct{ counter.Store }
 
-func (u unreliable) PutStreamCount(ctx context.Context, w *webhook.CounterShardWrite, after webhook.StreamPosition) (*webhook.StreamCount, bool, error) {
+func (u unreliable) PutTally(ctx context.Context, d *webhook.Delivery, next *webhook.Tally, finished webhook.Finished) (*webhook.Tally, bool, error) {
 	failure := fault.Busy(errors.New("throttled"))
 	if rand.N(8) == 0 {
 		return nil, false, failure
 	}
-	current, done, err := u.Store.PutStreamCount(ctx, w, after)
+	current, done, err := u.Store.PutTally(ctx, d, next, finished)
 	if rand.N(8) == 0 {
 		return nil, false, failure
 	}
@@ -133,9 +167,9 @@ func TestAnotherStreamBeginsAnew(t *testing.T) {
 		}
 		return records
 	}
-	c := newCounter(s.Table)
-	handle(t, c, name(delivered(t, s, e, 3), "first", "9"))
-	handle(t, c, name(delivered(t, s, e, 4), "second", "1"))
+	c := newCounter(s, s.Table)
+	handle(t, c, "a", name(delivered(t, s, e, 3), "first", "9"))
+	handle(t, c, "a", name(delivered(t, s, e, 4), "second", "1"))
 	wantCount(t, s, e, 7)
 }
 
@@ -149,7 +183,7 @@ func TestAttemptsCountInTheHourInWhichTheyWereRecorded(t *testing.T) {
 		s.Pass(time.Hour)
 	}
 	for range 2 {
-		if handle(t, newCounter(s.Table), records) {
+		if handle(t, newCounter(s, s.Table), "a", records) {
 			t.Fatal("the batch failed")
 		}
 	}
@@ -172,38 +206,103 @@ func TestOtherChangesAreNotCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	foreign := s.Organization(t)
+	test := s.Deliveries(t, e, 1, func(_ int, d *webhook.Delivery) { d.Test = true })[0]
+	attempted(t, s, test, "no")
 	records := append(s.StreamRecords(t, dynamo.StreamEvent), events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
-		SequenceNumber: "1", NewImage: map[string]events.DynamoDBAttributeValue{"t": events.NewStringAttribute("evt"), "uncounted": events.NewBooleanAttribute(true)},
+		SequenceNumber: "1", NewImage: map[string]events.DynamoDBAttributeValue{"t": events.NewStringAttribute("evt")},
 	}})
-	if handle(t, newCounter(s.Table), records) {
+	if handle(t, newCounter(s, s.Table), "a", records) {
 		t.Error("the batch failed")
 	}
 	wantCount(t, s, e, 0)
-	if found, err := foreign.Table.StreamCount(t.Context(), foreign.Org, e.ID); err != nil || found.Revision != 0 {
+}
+
+// Endpoints that are being set up are probed soon, by one of the deliveries that
+// failed, while the wait is shorter than the sweeper's. A batch that comes again
+// makes no other probe, and doubles no wait a second time.
+func TestAnEndpointThatNeverSucceededIsProbedSoon(t *testing.T) {
+	for name, waits := range map[string][]time.Duration{
+		"down for long":            {10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second},
+		"repaired within a minute": {10 * time.Second, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := servicetest.New(t)
+			e := s.Endpoint(t, "*")
+			q := &sent{}
+			count := func() *webhook.Circuit {
+				records := s.StreamRecords(t, dynamo.StreamEvent)
+				for range 2 {
+					if handle(t, counter.New(s.Table, q, s.Time, slog.New(slog.DiscardHandler)), "a", records) {
+						t.Fatal("the batch failed")
+					}
+				}
+				return s.StoredEndpoint(t, e.ID).Circuit
+			}
+			for _, d := range s.Deliveries(t, e, 11, nil) {
+				s.Pass(6 * time.Second)
+				attempted(t, s, d, "no")
+			}
+			for i, wait := range waits {
+				c := count()
+				if !c.Open() || c.Interval() != wait || c.ProbeAt != s.At(wait) {
+					t.Fatalf("circuit %+v, want a probe in %s", c, wait)
+				}
+				if wait >= time.Minute {
+					if len(q.moves) != i {
+						t.Errorf("%d messages, want the sweeper to probe", len(q.moves))
+					}
+					return
+				}
+				if len(q.moves) != i+1 || q.moves[i].Delay.Round(time.Second) != wait {
+					t.Fatalf("sent %+v, want one message more, in %s", q.moves, wait)
+				}
+				probe := s.StoredDelivery(t, q.moves[i].Ref.DeliveryID)
+				if !probe.Probe || *probe.NextAttemptAt != c.ProbeAt || probe.DueAt == nil || probe.MessageID != q.moves[i].MessageID {
+					t.Fatalf("delivery %+v, message %+v; want it to be the probe by its message", probe, q.moves[i])
+				}
+				s.Pass(wait + time.Second)
+				reason := "no"
+				if len(waits) == 2 && i == 1 {
+					reason = ""
+				}
+				attempted(t, s, probe, reason)
+			}
+			if c := count(); c.Open() || c == nil {
+				t.Errorf("circuit %+v, want it draining", c)
+			}
+		})
+	}
+}
+
+// A process that dies between the count and what follows from it repeats the batch.
+func TestTheRoutingFollowsFromABatchThatIsCountedAlready(t *testing.T) {
+	s := servicetest.New(t)
+	e := s.Endpoint(t, "*")
+	for _, d := range s.Deliveries(t, e, 50, nil) {
+		attempted(t, s, d, "no")
+	}
+	records := s.StreamRecords(t, dynamo.StreamEvent)
+	if !handle(t, newCounter(s, stuck{s.Table}), "a", records) {
+		t.Fatal("the batch did not fail")
+	}
+	if found, err := s.Table.Counters(t.Context(), s.Org, e.ID); err != nil || found[e.ID].FailureCount != 50 {
+		t.Fatalf("counted %+v, %v, want 50 failures", found[e.ID], err)
+	}
+	if handle(t, newCounter(s, s.Table), "a", records) || !s.StoredEndpoint(t, e.ID).Circuit.Open() {
+		t.Errorf("endpoint %+v, want its circuit open", s.StoredEndpoint(t, e.ID))
+	}
+	var other value.ID
+	if found, err := s.Table.Tally(t.Context(), s.Organization(t).Org, e.ID); err != nil || found.Revision != 0 {
 		t.Errorf("another organization: got %+v, %v", found, err)
 	}
-	var none value.ID
-	if found, err := s.Table.StreamCount(t.Context(), s.Org, none); err != nil || found.Revision != 0 {
+	if found, err := s.Table.Tally(t.Context(), s.Org, other); err != nil || found.Revision != 0 {
 		t.Errorf("no endpoint: got %+v, %v", found, err)
 	}
 }
 
-func TestItIsNotedHowFarTheStreamIsCounted(t *testing.T) {
-	s := servicetest.New(t)
-	records := delivered(t, s, s.Endpoint(t, "*"), 1)
-	c := newCounter(s.Table)
-	begun := s.Now()
-	for _, step := range []struct{ at, want time.Duration }{
-		{0, 0},
-		{webhook.CountedEvery - time.Second, 0}, // soon enough
-		{webhook.CountedEvery, webhook.CountedEvery},
-		{3 * time.Second, webhook.CountedEvery}, // a shard that lags
-	} {
-		records[len(records)-1].Change.ApproximateCreationDateTime.Time = begun.Add(step.at).Std()
-		handle(t, c, records)
-		if got, err := s.Table.Counted(t.Context()); err != nil || got != begun.Add(step.want) {
-			t.Errorf("after records of %s: noted %s, %v, want %s", step.at, got, err, begun.Add(step.want))
-		}
-	}
+// stuck sets no routing.
+type stuck struct{ counter.Store }
+
+func (stuck) SetRouting(context.Context, value.ID, value.ID, webhook.Routing, webhook.Routing) (bool, error) {
+	return false, fault.Busy(errors.New("throttled"))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -44,7 +45,7 @@ type Store interface {
 
 // Queue sends messages to the worker, in the lane of their endpoints.
 type Queue interface {
-	Send(ctx context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error
+	Move(ctx context.Context, lane webhook.Lane, messages ...queue.Move) error
 }
 
 // Parker keeps a stream record that cannot be processed, whole.
@@ -77,7 +78,10 @@ func New(store Store, q Queue, park Parker, clock func() time.Time, logger *slog
 type change struct {
 	record *events.DynamoDBEventRecord
 	events []addressed
-	err    error // why it is not dispatched
+	// carries says that the messages carry what the attempts need, as it was at a
+	// time; 0: they do not.
+	carries value.Time
+	err     error // why it is not dispatched
 }
 
 // addressed is an event with the endpoints that subscribe to it.
@@ -111,13 +115,14 @@ func (c *change) deliveries() int {
 // record that met it, and the stream delivers the rest again. A record that
 // cannot be processed is parked, and the others continue.
 func (d *Dispatcher) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	begun := value.TimeOf(d.clock())
 	changes := make([]*change, len(batch.Records))
 	for i := range batch.Records {
 		changes[i] = &change{record: &batch.Records[i]}
 		changes[i].events, changes[i].err = d.derive(ctx, changes[i].record)
 	}
 	d.address(ctx, changes)
-	d.dispatch(ctx, changes)
+	d.dispatch(ctx, changes, begun)
 	d.publish(ctx, changes)
 	for i, c := range changes {
 		if c.err == nil || d.parked(ctx, c) {
@@ -207,7 +212,8 @@ func (a *addressed) address(directory *webhook.Directory) (err error) {
 	a.directory = directory
 	candidate := webhook.Candidate{WebhookPayload: &a.WebhookPayload}
 	for _, e := range directory.Endpoints {
-		if a.concerns(e) && directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && commerce.Matches(e.SubscribedEvents, a.Type) {
+		_, gone := webhook.MaySend(e, directory.Applications[e.ApplicationID])
+		if !gone && a.concerns(e) && commerce.Matches(e.SubscribedEvents, a.Type) {
 			reason, err := candidate.Refusal(e)
 			switch {
 			case err != nil:

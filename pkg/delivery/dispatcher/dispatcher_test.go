@@ -100,12 +100,13 @@ func (h *harness) messagesOf(t *testing.T, name string) map[value.ID][]webhook.D
 			return found
 		}
 		for _, m := range batch {
-			ref, err := webhook.ParseDeliveryRef(m.Body)
+			message, err := webhook.ParseDeliveryMessage(m.Body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m.Attributes["MessageGroupId"] != ref.EndpointID.String() {
-				t.Errorf("the message of endpoint %s is in group %s", ref.EndpointID, m.Attributes["MessageGroupId"])
+			ref := message.DeliveryRef
+			if group := m.Attributes["MessageGroupId"]; group != ref.OrganizationID.String() && group != ref.EndpointID.String() {
+				t.Errorf("the message of endpoint %s is in group %s", ref.EndpointID, group)
 			}
 			found[ref.DeliveryID] = append(found[ref.DeliveryID], ref)
 		}
@@ -300,11 +301,11 @@ func (f *faulty) CreateDeliveries(ctx context.Context, deliveries []*webhook.Del
 	return existing, err
 }
 
-func (f *faulty) Send(ctx context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
+func (f *faulty) Move(ctx context.Context, lane webhook.Lane, moves ...queue.Move) error {
 	if err := f.fails("send"); err != nil {
 		return err
 	}
-	if err := f.Queue.Send(ctx, lane, now, deliveries...); err != nil {
+	if err := f.Queue.Move(ctx, lane, moves...); err != nil {
 		return err
 	}
 	return f.fails("send answer")

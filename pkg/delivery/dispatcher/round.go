@@ -11,6 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -32,7 +33,9 @@ var errLate = fault.Busy(errors.New("too little time is left for the rest of the
 
 // dispatch writes and sends the deliveries of all changes, in rounds. The
 // organizations with few of them do not wait for one with many, as an import has.
-func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
+// The messages of few carry what their attempts need, as it was when the batch
+// began; those of many would wait too long for that.
+func (d *Dispatcher) dispatch(ctx context.Context, changes []*change, begun value.Time) {
 	of := map[value.ID]int{} // deliveries by organization
 	for _, c := range changes {
 		if n := c.deliveries(); n > 0 {
@@ -44,6 +47,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
 		switch {
 		case c.err != nil || c.deliveries() == 0:
 		case of[c.events[0].OrganizationID] <= fewDeliveries:
+			c.carries = begun
 			few = append(few, c)
 		default:
 			many = append(many, c)
@@ -104,12 +108,18 @@ func (d *Dispatcher) each(ctx context.Context, changes []*change) {
 	}
 }
 
-// batch is what a round writes: a payload for each event, and a delivery for
-// each of its endpoints, with the endpoint's lane.
+// batch is what a round writes: a payload for each event, and a delivery for each
+// of its endpoints.
 type batch struct {
 	payloads   []webhook.Payload
 	deliveries []*webhook.Delivery
-	lanes      []webhook.Lane
+	outgoing   []outgoing // of the deliveries
+}
+
+// outgoing is the message of a delivery that has just been made.
+type outgoing struct {
+	lane    webhook.Lane
+	carried *webhook.Carried
 }
 
 // add makes the payloads and deliveries of a change.
@@ -126,9 +136,13 @@ func (b *batch) add(c *change, now value.Time) (err error) {
 		}
 		b.payloads = append(b.payloads, webhook.Payload{OrganizationID: ev.OrganizationID, EventID: ev.ID, Body: body})
 		for _, e := range ev.subscribed {
-			hold := e.Hold(ev.directory.Applications[e.ApplicationID])
-			b.deliveries = append(b.deliveries, webhook.NewDelivery(&ev.WebhookPayload, e, hold, now))
-			b.lanes = append(b.lanes, e.Lane)
+			application := ev.directory.Applications[e.ApplicationID]
+			hold, _ := webhook.MaySend(e, application)
+			delivery, out := webhook.NewDelivery(&ev.WebhookPayload, e, hold, now), outgoing{lane: e.Lane}
+			if c.carries != 0 {
+				out.carried = webhook.Carry(delivery, e, application, body, c.carries)
+			}
+			b.deliveries, b.outgoing = append(b.deliveries, delivery), append(b.outgoing, out)
 		}
 	}
 	return nil
@@ -143,15 +157,18 @@ func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 		return err
 	}
 	now := value.TimeOf(d.clock())
-	waiting := map[webhook.Lane][]*webhook.Delivery{}
+	waiting := map[webhook.Lane][]queue.Move{}
 	var held []*webhook.Delivery
 	for i, delivery := range b.deliveries {
+		out := b.outgoing[i]
 		if existing[i] != nil {
-			delivery = existing[i]
+			delivery, out.carried = existing[i], nil
 		}
 		switch {
 		case delivery.Unattempted():
-			waiting[b.lanes[i]] = append(waiting[b.lanes[i]], delivery)
+			move := queue.MoveOf(delivery, now)
+			move.Carried = out.carried
+			waiting[out.lane] = append(waiting[out.lane], move)
 		case delivery.MayMissRecovery(now):
 			held = append(held, delivery)
 		}
@@ -159,15 +176,15 @@ func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 	if err := d.recheckHolds(ctx, held, waiting, now); err != nil {
 		return err
 	}
-	return parallel.UntilError(ctx, len(waiting), maps.All(waiting), func(ctx context.Context, lane webhook.Lane, deliveries []*webhook.Delivery) error {
-		return d.queue.Send(ctx, lane, now, deliveries...)
+	return parallel.UntilError(ctx, len(waiting), maps.All(waiting), func(ctx context.Context, lane webhook.Lane, moves []queue.Move) error {
+		return d.queue.Move(ctx, lane, moves...)
 	})
 }
 
 // recheckHolds reads the endpoints of HELD deliveries again, for the reason
 // that [webhook.Delivery.MayMissRecovery] gives, and adds the deliveries that
 // nothing holds to those that wait for their message.
-func (d *Dispatcher) recheckHolds(ctx context.Context, held []*webhook.Delivery, waiting map[webhook.Lane][]*webhook.Delivery, now value.Time) error {
+func (d *Dispatcher) recheckHolds(ctx context.Context, held []*webhook.Delivery, waiting map[webhook.Lane][]queue.Move, now value.Time) error {
 	directories := map[value.ID]*webhook.Directory{}
 	for _, delivery := range held {
 		org := delivery.OrganizationID
@@ -190,7 +207,7 @@ func (d *Dispatcher) recheckHolds(ctx context.Context, held []*webhook.Delivery,
 		}
 		switch _, err := d.store.PutDelivery(ctx, delivery, next); {
 		case err == nil:
-			waiting[e.Lane] = append(waiting[e.Lane], next)
+			waiting[e.Lane] = append(waiting[e.Lane], queue.MoveOf(next, now))
 		case !errors.Is(err, fault.ErrChanged): // else the other writer has sent it
 			return err
 		}

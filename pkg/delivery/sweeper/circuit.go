@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -100,12 +99,12 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (drains bool, err 
 // unless another writer was faster: then the next look does. The dispatcher makes
 // its events.
 func (s *Sweeper) announce(ctx context.Context, e *webhook.Endpoint, now value.Time) error {
-	h, err := s.store.Health(ctx, e.OrganizationID, e.ID, e.HealthStart(), now)
+	tally, err := s.store.Tally(ctx, e.OrganizationID, e.ID)
 	if err != nil {
 		return err
 	}
 	next := e.Routing()
-	next.Alert = e.NextAlert(h, now)
+	next.Alert = e.NextAlert(tally.Health(e.HealthStart(), now), now)
 	if next.Equal(e.Routing()) {
 		return nil
 	}
@@ -116,14 +115,12 @@ func (s *Sweeper) announce(ctx context.Context, e *webhook.Endpoint, now value.T
 // hold says why events of the endpoint must wait. An application that is
 // gone takes its endpoints with it.
 func (s *Sweeper) hold(ctx context.Context, e *webhook.Endpoint) (webhook.HeldReason, error) {
-	app, err := s.store.Application(ctx, e.OrganizationID, e.ApplicationID)
-	if err != nil {
-		return "", err
+	application, err := s.store.ApplicationState(ctx, e.OrganizationID, e.ApplicationID)
+	hold, gone := webhook.MaySend(e, application)
+	if gone {
+		hold = webhook.HeldSuspended
 	}
-	if app == nil || app.Status == account.Suspended {
-		return e.Hold(webhook.ApplicationSuspended), nil
-	}
-	return e.Hold(webhook.ApplicationActive), nil
+	return hold, err
 }
 
 // Probe sends the endpoint, whose circuit is open, a probe at once, if it holds

@@ -21,7 +21,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/deadline"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -50,9 +49,9 @@ type Store interface {
 	// Postpone moves a due mark and returns it as it is then, nil when it was no
 	// longer as it was found.
 	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error)
-	Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error)
+	Tally(ctx context.Context, org, endpoint value.ID) (*webhook.Tally, error)
 	FinishEndpointDeletion(ctx context.Context, org, id value.ID) error
-	Application(ctx context.Context, org, id value.ID) (*account.Application, error)
+	ApplicationState(ctx context.Context, org, id value.ID) (webhook.ApplicationState, error)
 	// Beat writes the heartbeat that the stream's consumers get.
 	Beat(ctx context.Context, now value.Time) error
 	// DueJobs finds the index jobs that are due, the longest due first.

@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/deadline"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/arntarget"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -20,15 +23,68 @@ import (
 // its outcome to be written.
 const ShutdownMargin = 3 * time.Second
 
-// attempt is a request that was made, and what became of its outcome.
-type attempt struct {
-	outcome  webhook.Outcome
-	disabled bool // the endpoint is DISABLED by the answer
-	random   float64
+const (
+	// maxBusyReturns is how often a message may come before its delivery, whose
+	// endpoint has as many attempts under way as it may have, waits as a due one.
+	maxBusyReturns = 5
+	busyWait       = time.Minute
+	// recordPause is the first pause before an outcome is written again, which
+	// doubles up to recordPauseMost. An attempt that is not recorded is made again,
+	// so the table is asked as long as there is time.
+	recordPause     = 50 * time.Millisecond
+	recordPauseMost = 2 * time.Second
+)
 
-	recorded bool              // delivery is what the table holds
-	counted  bool              // by this attempt, not by another one of the same number
-	delivery *webhook.Delivery // after the attempt, or after the other one; nil: expired
+// attempt asks the receiver once, records the outcome and decides what becomes of
+// the message. It makes no attempt while the endpoint has as many under way as it
+// may have.
+func (w *Worker) attempt(ctx context.Context, m *message) disposition {
+	endpoint := m.input.Endpoint
+	timeout := time.Duration(endpoint.TimeoutSeconds) * time.Second
+	if deadline.Left(ctx) < timeout+ShutdownMargin {
+		m.fail(errors.New("too little time is left for an attempt"))
+		return m.disposition
+	}
+	if m.from.lane == webhook.LaneMain {
+		permit, err := w.permits.start(ctx, endpoint.OrganizationID, endpoint.ID, m.alone)
+		if err != nil {
+			w.cfg.Logger.WarnContext(ctx, "no permit for the endpoint", "endpointId", endpoint.ID, "error", err)
+		}
+		if permit == nil {
+			return w.busy(ctx, m)
+		}
+		start := w.cfg.Clock()
+		defer func() { permit.end(w.cfg.Clock().Sub(start)) }()
+	}
+	if !w.claim(ctx, m) {
+		return m.disposition
+	}
+	start := w.cfg.Clock()
+	answer, err := w.send(ctx, &m.input, start, timeout)
+	if err == nil && answer.Kind == outbound.Ours {
+		err = fmt.Errorf("attempt: %s: %w", answer.Reason, answer.Err)
+	}
+	if err != nil {
+		m.fail(err)
+		return m.disposition
+	}
+	outcome := outcomeOf(&answer, value.TimeOf(start))
+	if outcome.Attempt.Error != nil {
+		w.cfg.Logger.InfoContext(ctx, "attempt failed", "deliveryId", m.ref.DeliveryID, "endpointId", endpoint.ID, "type", m.input.Delivery.Type,
+			"attempt", m.input.Delivery.AttemptCount+1, "status", answer.Status, "reason", answer.Reason, "took", answer.Took)
+	}
+	return w.record(ctx, m, outcome, answer.Status == http.StatusGone)
+}
+
+// busy lets a message wait for its endpoint: in its queue at first, and then as a
+// due delivery, so that a queue of one endpoint does not fill the lane.
+func (w *Worker) busy(ctx context.Context, m *message) disposition {
+	if receives := queue.Receives(m.sqs); receives < maxBusyReturns {
+		return disposition{action: retryLater, wait: queue.BackOff(receives)}
+	}
+	now := w.now()
+	w.end(ctx, m, m.input.Delivery.Postpone(now.Add(busyWait), now))
+	return m.disposition
 }
 
 // claim makes an attempt the message's own when another message may make it at
@@ -43,39 +99,62 @@ func (w *Worker) claim(ctx context.Context, m *message) bool {
 	return w.put(ctx, m, d.Claim(m.from.nameAfter(d.AttemptCount), now))
 }
 
-// makeAttempt asks the receiver once. Without a permit for the endpoint the
-// message is moved to the slow lane, where attempts need none.
-func (w *Worker) makeAttempt(ctx context.Context, m *message) {
-	endpoint, d := m.input.Endpoint, m.input.Delivery
-	if m.from.lane == webhook.LaneMain {
-		end, err := w.permits.start(ctx, endpoint.OrganizationID, endpoint.ID, m.alone)
-		if err != nil || end == nil {
-			m.disposition = moveToSlowLane(d)
-			return
+// record writes the outcome of an attempt, once, and decides what becomes of the
+// message. A change that another writer made without an attempt, such as a hold,
+// does not undo the outcome; another attempt that has taken the number does.
+func (w *Worker) record(ctx context.Context, m *message, o webhook.Outcome, gone bool) disposition {
+	ctx, cancel := deadline.Finish(ctx, answerMargin, finishTime)
+	defer cancel()
+	gone = gone && !m.input.Delivery.Test && w.disableGone(ctx, m.input.Endpoint)
+	d, random := m.input.Delivery, w.cfg.Random()
+	for delay := recordPause; ; delay = min(2*delay, recordPauseMost) {
+		next := m.after(d, o, gone, random, w.now())
+		current, err := w.store.PutDelivery(ctx, d, next)
+		switch {
+		case err == nil:
+			return w.next(ctx, m, next)
+		case !errors.Is(err, fault.ErrChanged):
+		case current == nil || current.AttemptCount != d.AttemptCount:
+			return w.next(ctx, m, current)
+		default:
+			d = current
 		}
-		defer end()
+		if err = cmp.Or(unlessPassing(err), pause.For(ctx, delay)); err != nil {
+			m.fail(fmt.Errorf("write the outcome of delivery %s: %w", d.ID, err))
+			return m.disposition
+		}
 	}
-	timeout := time.Duration(endpoint.TimeoutSeconds) * time.Second
-	if deadline.Left(ctx) < timeout+ShutdownMargin {
-		m.fail(errors.New("too little time is left for an attempt"))
-		return
+}
+
+// unlessPassing returns an error that another try meets again.
+func unlessPassing(err error) error {
+	if errors.Is(err, fault.ErrChanged) || fault.Is(err, fault.Unavailable) {
+		return nil
 	}
-	start := w.cfg.Clock()
-	answer, err := w.send(ctx, &m.input, start, timeout)
-	if err != nil {
-		m.fail(err)
-		return
+	return err
+}
+
+// after is the delivery d after the attempt of the message.
+func (m *message) after(d *webhook.Delivery, o webhook.Outcome, gone bool, random float64, now value.Time) *webhook.Delivery {
+	e := m.input.Endpoint
+	next := d.Record(o, m.from.nameAfter(d.AttemptCount+1), e.RetryCount, random, now)
+	switch {
+	case !next.Pending():
+	case gone:
+		next = next.Hold(webhook.HeldDisabled, now)
+	case m.input.Delivery.Probe && e.Circuit.Open():
+		next = next.Hold(webhook.HeldCircuitOpen, now)
 	}
-	w.cfg.Logger.InfoContext(ctx, "attempt", "deliveryId", d.ID, "endpointId", d.EndpointID, "type", d.Type,
-		"attempt", d.AttemptCount+1, "status", answer.Status, "reason", answer.Reason, "took", answer.Took)
-	if answer.Kind == outbound.Ours {
-		m.fail(fmt.Errorf("attempt: %s: %w", answer.Reason, answer.Err))
-		return
-	}
-	m.attempt = &attempt{outcome: outcomeOf(&answer, value.TimeOf(start))}
-	if answer.Status == http.StatusGone && !d.Test {
-		m.attempt.disabled = w.disableGone(ctx, endpoint, answer.Status)
-	}
+	next.Unsettled = e.Unsettled()
+	return next
+}
+
+// next decides what becomes of a message after an attempt, by the delivery as it
+// is then.
+func (w *Worker) next(ctx context.Context, m *message, d *webhook.Delivery) disposition {
+	m.input.Delivery = d
+	tooMany := d != nil && m.from.namedBy(d) && w.queue.TooManyInFlight(ctx, m.from.lane)
+	return decideNext(m.from, d, m.input.Endpoint.Lane, tooMany, w.now())
 }
 
 // send asks the receiver of a delivery once, by HTTP or through the target
@@ -140,12 +219,12 @@ func answerReason(status int) string {
 // disableGone disables an endpoint that answered 410 and reports whether it
 // is DISABLED then. An endpoint whose url has changed meanwhile did not give
 // that answer. Should the disabling fail, the next 410 tries again.
-func (w *Worker) disableGone(ctx context.Context, asked *webhook.Endpoint, status int) bool {
+func (w *Worker) disableGone(ctx context.Context, asked *webhook.Endpoint) bool {
 	e, err := w.store.ChangeEndpoint(ctx, asked.OrganizationID, asked.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		if e.URL != asked.URL || e.Status != webhook.Active {
 			return e, nil
 		}
-		return e.Disable(answerReason(status), w.now()), nil
+		return e.Disable(answerReason(http.StatusGone), w.now()), nil
 	})
 	if err != nil {
 		w.cfg.Logger.ErrorContext(ctx, "endpoint that is gone was not disabled", "endpointId", asked.ID, "error", err)

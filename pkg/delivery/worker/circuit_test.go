@@ -69,53 +69,6 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 	h.counters(t, e, 1, 11)
 }
 
-// TestAnEndpointThatNeverSucceededIsProbedSoon is about endpoints that are being
-// set up, and waits that are shorter than the sweeper's: the messages at hand make
-// these probes.
-func TestAnEndpointThatNeverSucceededIsProbedSoon(t *testing.T) {
-	for name, waits := range map[string][]time.Duration{
-		"down for long":            {10 * time.Second, 20 * time.Second, 40 * time.Second},
-		"repaired within a minute": {10 * time.Second, 20 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHarness(t)
-			repaired := len(waits) < 3
-			rcv := newReceiver(t, func(n int, w http.ResponseWriter) {
-				if !repaired || n < 11+len(waits) {
-					w.WriteHeader(http.StatusInternalServerError)
-				}
-			})
-			e, _ := h.endpoint(t, rcv.url, 5)
-			var probe *webhook.Delivery
-			var left []events.SQSMessage
-			for range 11 {
-				h.Pass(6 * time.Second)
-				probe, left = h.deliver(t, e)
-			}
-			for i, wait := range waits {
-				d := h.delivery(t, probe, webhook.DeliveryPending, 1+i)
-				c := h.routing(t, e).Circuit
-				if !d.Probe || *d.NextAttemptAt != c.ProbeAt || c.ProbeAt != h.At(wait) || d.DueAt == nil || len(left) != 1 {
-					t.Fatalf("delivery %+v, circuit %+v, %d messages; want it to be the probe in %s by its message", d, c, len(left), wait)
-				}
-				h.Pass(wait)
-				left = h.crash(t, h.Worker, left...)
-			}
-			if repaired {
-				h.delivery(t, probe, webhook.DeliveryDelivered, 3)
-				if c := h.routing(t, e).Circuit; c.Open() || c == nil {
-					t.Errorf("circuit %+v, want it draining", c)
-				}
-				return
-			}
-			h.delivery(t, probe, webhook.DeliveryHeld, 4)
-			if c := h.routing(t, e).Circuit; c.Interval() != 80*time.Second || len(left) > 0 {
-				t.Errorf("circuit %+v, %d messages; want the sweeper to probe", c, len(left))
-			}
-		})
-	}
-}
-
 // drain handles what is in the queues, in whatever lane it comes, and takes
 // away what stays.
 func (h *harness) drain(t *testing.T) {
@@ -161,6 +114,7 @@ func TestFailedProbeIsHeldAgainAndEndsNoDelivery(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 0)
 	delivery := h.open(t, e)
+	h.Pass(time.Minute)
 	if left := h.probe(t, delivery); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
@@ -200,6 +154,7 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 	for i, pass := range []time.Duration{5*24*time.Hour - time.Minute, time.Minute} {
 		h.Pass(pass)
 		h.probe(t, delivery)
+		h.CountStream(t)
 		got := h.StoredEndpoint(t, e.ID)
 		if disabled := got.Status == webhook.Disabled; disabled != (i == 1) || disabled && (got.DisabledReason == nil || got.Circuit != nil) {
 			t.Fatalf("after %d failures more: %+v", i+1, got)

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,7 +65,14 @@ func TestSecondMessageOfALateDeliveryTakesOver(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	d, first := h.late(t, rcv.url)
-	h.crash(t, h.failing("RecordOutcomes", always1000, errWrong, nil), first...)
+	var puts atomic.Int64
+	f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
+		if call == "PutDelivery" && puts.Add(1) > 1 { // behind the claim
+			return errWrong, nil
+		}
+		return nil, nil
+	}}
+	h.crash(t, h.worker(f, f, true), first...)
 	second := h.again(t, d)
 	h.leaves(t, 1, h.Worker, second...)
 	rcv.requests(t, 1)

@@ -58,16 +58,17 @@ func decide(from origin, in webhook.DeliveryInput, now value.Time) disposition {
 		return disposition{}
 	case wait > 0:
 		return disposition{action: retryLater, wait: wait}
-	case e == nil || in.Application == webhook.ApplicationAbsent:
+	}
+	reason, gone := in.MaySend()
+	switch {
+	case gone:
 		return disposition{action: cancelDelivery}
 	case from.lane == webhook.LaneMain && e.Lane == webhook.LaneSlow:
 		// Whatever comes next, it is the slow lane that waits for it.
 		return moveToSlowLane(d)
-	}
-	if reason := holdReason(d, e, in.Application); reason != "" {
+	case reason != "":
 		return disposition{action: holdDelivery, reason: reason}
-	}
-	if in.Payload == nil {
+	case in.Payload == nil:
 		return disposition{action: failed, err: fmt.Errorf("the payload of event %s is missing", d.EventID)}
 	}
 	return disposition{action: attemptNow}
@@ -93,16 +94,6 @@ func decideNext(from origin, d *webhook.Delivery, lane webhook.Lane, tooManyInFl
 
 func moveToSlowLane(d *webhook.Delivery) disposition {
 	return disposition{action: replace, lane: webhook.LaneSlow, as: d.MessageID}
-}
-
-// holdReason says why the delivery must wait; "" when it need not. A test
-// waits for nothing, and a probe not for the circuit.
-func holdReason(d *webhook.Delivery, e *webhook.Endpoint, application webhook.ApplicationState) webhook.HeldReason {
-	reason := e.Hold(application)
-	if d.Test || d.Probe && reason == webhook.HeldCircuitOpen {
-		return ""
-	}
-	return reason
 }
 
 // origin is where a message came from and how deliveries name it.

@@ -47,27 +47,8 @@ func (f *faulty) PutDelivery(ctx context.Context, previous, next *webhook.Delive
 	return current, err
 }
 
-func (f *faulty) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (conflict *webhook.WriteConflict, err error) {
-	err = f.try("RecordOutcomes", func() (err error) { conflict, err = f.Store.RecordOutcomes(ctx, outcomes, shards); return err })
-	return conflict, err
-}
-
-// RecordEach is a write of outcomes like the other.
-func (f *faulty) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (conflict *webhook.WriteConflict, err error) {
-	err = f.try("RecordOutcomes", func() (err error) { conflict, err = f.Store.RecordEach(ctx, outcomes); return err })
-	return conflict, err
-}
-
-func (f *faulty) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (stored webhook.StoredCounterShard, err error) {
-	err = f.try("CounterShard", func() (err error) { stored, err = f.Store.CounterShard(ctx, org, endpoint, shard); return err })
-	return stored, err
-}
-
-func (f *faulty) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (taken bool, err error) {
-	err = f.try("TakePermit", func() (err error) {
-		taken, err = f.Store.TakePermit(ctx, org, endpoint, holder, now, until)
-		return err
-	})
+func (f *faulty) TakePermit(ctx context.Context, r webhook.PermitRequest) (taken bool, err error) {
+	err = f.try("TakePermit", func() (err error) { taken, err = f.Store.TakePermit(ctx, r); return err })
 	return taken, err
 }
 
@@ -108,9 +89,8 @@ func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
 		requests int  // until the first attempt is recorded, and the next
 	}{
 		{"DeliveryInputs", false, 2},
-		{"CounterShard", false, 3},
-		{"RecordOutcomes", false, 3},
-		{"RecordOutcomes", true, 2},
+		{"PutDelivery", false, 3},
+		{"PutDelivery", true, 2},
 		{"ChangeVisibility", false, 2},
 		{"ChangeVisibility", true, 2},
 	} {
@@ -236,7 +216,7 @@ func TestFaultsOfOursBackOff(t *testing.T) {
 	q := &hidden{Queue: h.deliveries}
 	w := h.worker(&faulty{Store: h.Table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
 	ref := webhook.DeliveryRef{OrganizationID: h.Org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.App}
-	m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": "8"}}
+	m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: webhook.DeliveryMessage{DeliveryRef: ref}.Body(), Attributes: map[string]string{"ApproximateReceiveCount": "8"}}
 	h.crash(t, w, m)
 	if len(q.changes) != 1 || q.changes[0] != (queue.VisibilityChange{Receipt: "r", For: queue.BackOff(8)}) {
 		t.Errorf("hidden %+v, want %s", q.changes, queue.BackOff(8))
@@ -256,23 +236,21 @@ func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, changes ...
 
 func TestBusyTableIsAskedAgainBeforeTheReceiverIs(t *testing.T) {
 	h := newHarness(t)
-	for _, call := range []string{"CounterShard", "RecordOutcomes"} {
-		t.Run(call, func(t *testing.T) {
-			for _, lost := range []bool{false, true} { // refused, or its answer is lost
-				rcv := newReceiver(t, always(http.StatusInternalServerError))
-				e, _ := h.endpoint(t, rcv.url, 3)
-				delivery := h.event(t, e)
-				w := h.failing(call, 2, errBusy, nil)
-				if lost {
-					w = h.failing(call, 2, nil, errBusy)
-				}
-				m := h.receive(t)
-				h.leaves(t, 1, w, m...)
-				h.delivery(t, delivery, webhook.DeliveryPending, 1)
-				h.counters(t, e, 0, 1)
-				rcv.requests(t, 1)
-				h.Queues().Delete(t, servicetest.MainQueue, m...)
+	for _, lost := range []bool{false, true} { // refused, or its answer is lost
+		t.Run(fmt.Sprintf("lost_%t", lost), func(t *testing.T) {
+			rcv := newReceiver(t, always(http.StatusInternalServerError))
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			w := h.failing("PutDelivery", 2, errBusy, nil)
+			if lost {
+				w = h.failing("PutDelivery", 2, nil, errBusy)
 			}
+			m := h.receive(t)
+			h.leaves(t, 1, w, m...)
+			h.delivery(t, delivery, webhook.DeliveryPending, 1)
+			h.counters(t, e, 0, 1)
+			rcv.requests(t, 1)
+			h.Queues().Delete(t, servicetest.MainQueue, m...)
 		})
 	}
 }
@@ -299,20 +277,11 @@ type refusing struct {
 	delivery value.ID
 }
 
-func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
-	for _, o := range outcomes {
-		if o.Next.ID == r.delivery {
-			return nil, errWrong
-		}
-	}
-	return r.Store.RecordOutcomes(ctx, outcomes, shards)
-}
-
-func (r *refusing) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
-	if slices.ContainsFunc(outcomes, func(o webhook.DeliveryChange) bool { return o.Next.ID == r.delivery }) {
+func (r *refusing) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (*webhook.Delivery, error) {
+	if next.ID == r.delivery {
 		return nil, errWrong
 	}
-	return r.Store.RecordEach(ctx, outcomes)
+	return r.Store.PutDelivery(ctx, previous, next)
 }
 
 func TestFailedMoveKeepsTheMessage(t *testing.T) {

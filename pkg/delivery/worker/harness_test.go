@@ -31,16 +31,13 @@ func newHarness(t *testing.T) *harness {
 	t.Helper()
 	h := &harness{Service: servicetest.New(t)}
 	h.deliveries = h.Queues().Deliveries()
-	if err := h.Table.PutCounted(t.Context(), h.Now()); err != nil {
-		t.Fatal(err)
-	}
 	h.Worker = h.worker(h.Table, h.deliveries, true)
 	return h
 }
 
 func (h *harness) worker(store worker.Store, q worker.Queue, allowPrivate bool) *worker.Worker {
 	return worker.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate, Clock: h.Time}), h.Box, worker.Config{
-		Clock: h.Time, Random: func() float64 { return 0 }, Logger: h.Leaks.Logger(),
+		Clock: h.Time, Random: func() float64 { return 0 }, Logger: h.Leaks.Logger(), MaxAttempts: 200,
 	})
 }
 
@@ -198,7 +195,9 @@ func (h *harness) setLane(t *testing.T, e *webhook.Endpoint, lane webhook.Lane) 
 	h.SetRouting(t, e.ID, func(r *webhook.Routing) { r.Lane = lane })
 }
 
+// routing is the endpoint's once the stream is counted.
 func (h *harness) routing(t *testing.T, e *webhook.Endpoint) webhook.Routing {
 	t.Helper()
+	h.CountStream(t)
 	return h.StoredEndpoint(t, e.ID).Routing()
 }

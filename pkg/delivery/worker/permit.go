@@ -6,20 +6,15 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 const (
-	// attemptsPerPermit is how many attempts of an endpoint a process that
-	// holds one of its permits may have under way in the main lane, as many as
-	// the messages of a batch. With [webhook.PermitHolders] it bounds them at 50
-	// over all processes.
-	attemptsPerPermit = 10
 	// leaseTime is how long a permit is leased. At least minLeaseLeft of it
 	// must be left when an attempt starts, which lasts up to 30 s. A lease with
-	// less than leaseRenewBelow left is renewed before it comes to that.
-	leaseTime       = 45 * time.Second
-	leaseRenewBelow = 35 * time.Second
-	minLeaseLeft    = 33 * time.Second
+	// less than that is renewed first.
+	leaseTime    = 45 * time.Second
+	minLeaseLeft = 35 * time.Second
 	// leaseRefused is how long a process that got no permit does not ask
 	// again.
 	leaseRefused = time.Second
@@ -29,6 +24,7 @@ const (
 // way with them.
 type permits struct {
 	store  Permits
+	most   int // permits of an endpoint
 	holder string
 	clock  func() time.Time
 
@@ -43,11 +39,14 @@ type permit struct {
 	until        time.Time     // of the lease; the zero time when there is none
 	refusedUntil time.Time
 	running      chan struct{} // holds one for each attempt under way
+
+	mu   sync.Mutex
+	pace webhook.Pace // since the lease was taken
 }
 
-func newPermits(store Permits, clock func() time.Time) *permits {
+func newPermits(store Permits, most int, clock func() time.Time) *permits {
 	return &permits{
-		store: store, holder: value.NewRandomID().String(), clock: clock,
+		store: store, most: most, holder: value.NewRandomID().String(), clock: clock,
 		byEndpoint: newBounded[value.ID](rememberedEndpoints, func(p *permit) bool {
 			return len(p.lock)+len(p.running) > 0
 		}),
@@ -61,58 +60,74 @@ func (p *permits) find(endpoint value.ID) *permit {
 	defer p.mu.Unlock()
 	one, found := p.byEndpoint.get(endpoint)
 	if !found {
-		one = &permit{lock: make(chan struct{}, 1), running: make(chan struct{}, attemptsPerPermit)}
+		one = &permit{lock: make(chan struct{}, 1), running: make(chan struct{}, webhook.AttemptsPerPermit)}
 		p.byEndpoint.put(endpoint, one)
 	}
 	return one
 }
 
-// renew leases the endpoint's permit, or renews the lease, unless as much of
-// it is left or it was refused just now. It returns the permit when as much is
-// left then, and nil otherwise. One call at a time asks the store.
-func (p *permits) renew(ctx context.Context, org, endpoint value.ID, left time.Duration) (*permit, error) {
-	one := p.find(endpoint)
+// renew leases the endpoint's permit, or renews the lease, unless enough of it is
+// left or it was refused just now, and reports whether the process holds it then.
+// One call at a time asks the store.
+func (p *permits) renew(ctx context.Context, org, endpoint value.ID, one *permit) (held bool, err error) {
 	select {
 	case one.lock <- struct{}{}:
 		defer func() { <-one.lock }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return false, ctx.Err()
 	}
 	now := p.clock()
 	switch {
-	case one.until.Sub(now) >= left:
-		return one, nil
+	case one.until.Sub(now) >= minLeaseLeft:
+		return true, nil
 	case now.Before(one.refusedUntil):
-		return nil, nil
+		return false, nil
 	}
 	until := now.Add(leaseTime)
-	held, err := p.store.TakePermit(ctx, org, endpoint, p.holder, value.TimeOf(now), value.TimeOf(until))
+	held, err = p.store.TakePermit(ctx, webhook.PermitRequest{
+		OrganizationID: org, EndpointID: endpoint, Holder: p.holder, Most: p.most, Pace: one.takePace(),
+		Now: value.TimeOf(now), Until: value.TimeOf(until),
+	})
 	if !held {
 		one.refusedUntil = now.Add(leaseRefused)
-		return nil, err
+		return false, err
 	}
 	one.until = until
-	return one, err
+	return true, err
+}
+
+func (one *permit) takePace() webhook.Pace {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	pace := one.pace
+	one.pace = webhook.Pace{}
+	return pace
 }
 
 // start starts an attempt of the endpoint when the process holds a permit and
-// has fewer attempts under way than that permits. end ends the attempt; it is nil
-// when it was not started. One whose message came alone needs no permit while the
-// process has no other under way: an endpoint that many messages wait for has
-// batches of several, so that no more than the processes' first attempts go past
-// the bound.
-func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool) (end func(), err error) {
+// has fewer attempts under way than that permits; the permit is nil when it was not
+// started. One whose message came alone needs no permit while the process has no
+// other under way: an endpoint that many messages wait for has batches of several,
+// so that no more than the processes' first attempts go past the bound.
+func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool) (*permit, error) {
 	one := p.find(endpoint)
 	if !alone || len(one.running) > 0 {
-		// The lease that was taken when the batch was read may have run low since.
-		if one, err = p.renew(ctx, org, endpoint, minLeaseLeft); one == nil || err != nil {
+		if held, err := p.renew(ctx, org, endpoint, one); !held || err != nil {
 			return nil, err
 		}
 	}
 	select {
 	case one.running <- struct{}{}:
-		return func() { <-one.running }, nil
+		return one, nil
 	default:
 		return nil, nil
 	}
+}
+
+// end ends an attempt that took so long.
+func (one *permit) end(took time.Duration) {
+	<-one.running
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.pace.Add(took)
 }

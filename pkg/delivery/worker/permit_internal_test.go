@@ -17,10 +17,11 @@ type store struct {
 	mu    sync.Mutex
 	held  map[string]value.Time
 	calls int
+	pace  webhook.Pace // of the last that took one
 	err   error
 }
 
-func (d *store) TakePermit(_ context.Context, _, _ value.ID, holder string, now, until value.Time) (bool, error) {
+func (d *store) TakePermit(_ context.Context, r webhook.PermitRequest) (bool, error) {
 	time.Sleep(10 * time.Millisecond) // of the bubble's clock
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -29,14 +30,15 @@ func (d *store) TakePermit(_ context.Context, _, _ value.ID, holder string, now,
 		return false, d.err
 	}
 	for who, end := range d.held {
-		if end <= now {
+		if end <= r.Now {
 			delete(d.held, who)
 		}
 	}
-	if _, has := d.held[holder]; !has && len(d.held) >= webhook.PermitHolders {
+	if _, has := d.held[r.Holder]; !has && len(d.held) >= r.Most {
 		return false, nil
 	}
-	d.held[holder] = until
+	d.held[r.Holder] = r.Until
+	d.pace = r.Pace
 	return true, nil
 }
 
@@ -44,27 +46,63 @@ var org, endpointA = value.NewID(), value.NewID()
 
 func newStore() *store { return &store{held: map[string]value.Time{}} }
 
+// most is the permits of an endpoint in these tests.
+const most = 5
+
 func (p *permits) mustLease(t *testing.T, endpoint value.ID) {
 	t.Helper()
-	if _, err := p.renew(t.Context(), org, endpoint, leaseRenewBelow); err != nil {
+	if _, err := p.renew(t.Context(), org, endpoint, p.find(endpoint)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// mustStart is start, which asks for no permit where mustLease came before.
+// mustStart is start, which asks for no permit where mustLease came before. end ends
+// the attempt at once; it is nil when it was not started.
 func (p *permits) mustStart(ctx context.Context) (end func()) {
-	end, _ = p.start(ctx, org, endpointA, false)
-	return end
+	one, _ := p.start(ctx, org, endpointA, false)
+	if one == nil {
+		return nil
+	}
+	return func() { one.end(0) }
+}
+
+// The store hears how quick the attempts were since it was last asked.
+func TestTheStoreHearsOfThePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newStore()
+		s := newPermits(d, most, time.Now)
+		for _, step := range []struct {
+			took []time.Duration
+			want webhook.Pace
+		}{
+			{[]time.Duration{time.Second, time.Second + 1}, webhook.Pace{}},
+			{nil, webhook.Pace{Attempts: 2, Slow: 1}},
+			{nil, webhook.Pace{}},
+		} {
+			s.mustLease(t, endpointA)
+			if d.pace != step.want {
+				t.Errorf("pace %+v, want %+v", d.pace, step.want)
+			}
+			for _, took := range step.took {
+				one, err := s.start(t.Context(), org, endpointA, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				one.end(took)
+			}
+			time.Sleep(leaseTime)
+		}
+	})
 }
 
 func TestLeaseIsRenewedInTimeForWholeAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStore()
-		s := newPermits(d, time.Now)
+		s := newPermits(d, most, time.Now)
 		for _, step := range []struct {
 			pass  time.Duration
 			calls int
-		}{{0, 1}, {0, 1}, {leaseTime - leaseRenewBelow - time.Second, 1}, {2 * time.Second, 2}, {time.Hour, 3}} {
+		}{{0, 1}, {0, 1}, {leaseTime - minLeaseLeft - time.Second, 1}, {2 * time.Second, 2}, {time.Hour, 3}} {
 			time.Sleep(step.pass)
 			s.mustLease(t, endpointA)
 			if d.calls != step.calls {
@@ -82,7 +120,7 @@ func TestLeaseIsRenewedInTimeForWholeAttempts(t *testing.T) {
 func TestPermitIsAskedForOnceByAllThatNeedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStore()
-		s := newPermits(d, time.Now)
+		s := newPermits(d, most, time.Now)
 		var group sync.WaitGroup
 		for range 50 {
 			group.Go(func() { s.mustLease(t, endpointA) })
@@ -97,10 +135,10 @@ func TestPermitIsAskedForOnceByAllThatNeedIt(t *testing.T) {
 func TestOnlySoManyProcessesMayHaveAttemptsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStore()
-		for i := range webhook.PermitHolders + 1 {
-			s := newPermits(d, time.Now)
+		for i := range most + 1 {
+			s := newPermits(d, most, time.Now)
 			s.mustLease(t, endpointA)
-			if end := s.mustStart(t.Context()); (end != nil) != (i < webhook.PermitHolders) {
+			if end := s.mustStart(t.Context()); (end != nil) != (i < most) {
 				t.Errorf("process %d entered: %t", i+1, end != nil)
 			}
 			calls := d.calls
@@ -115,20 +153,20 @@ func TestOnlySoManyProcessesMayHaveAttemptsUnderWay(t *testing.T) {
 func TestTheOnlyAttemptOfAProcessNeedsNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStore()
-		s := newPermits(d, time.Now)
+		s := newPermits(d, most, time.Now)
 		for range 3 { // one after the other
-			end, err := s.start(t.Context(), org, endpointA, true)
-			if end == nil || err != nil || d.calls != 0 {
-				t.Fatalf("the only attempt: started %t, %v, after %d calls for a permit; want it started without", end != nil, err, d.calls)
+			one, err := s.start(t.Context(), org, endpointA, true)
+			if one == nil || err != nil || d.calls != 0 {
+				t.Fatalf("the only attempt: started %t, %v, after %d calls for a permit; want it started without", one != nil, err, d.calls)
 			}
-			end()
+			one.end(0)
 		}
 		d.err = errors.New("throttled")
-		end, _ := s.start(t.Context(), org, endpointA, true)
+		one, _ := s.start(t.Context(), org, endpointA, true)
 		if second, err := s.start(t.Context(), org, endpointA, true); second != nil || !errors.Is(err, d.err) {
 			t.Errorf("a second one beside it: started %t, %v; want it to need a permit", second != nil, err)
 		}
-		end()
+		one.end(0)
 	})
 }
 
@@ -136,8 +174,8 @@ func TestPermitThatCannotBeTakenIsNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStore()
 		d.err = errors.New("throttled")
-		s := newPermits(d, time.Now)
-		if _, err := s.renew(t.Context(), org, endpointA, leaseRenewBelow); !errors.Is(err, d.err) {
+		s := newPermits(d, most, time.Now)
+		if _, err := s.renew(t.Context(), org, endpointA, s.find(endpointA)); !errors.Is(err, d.err) {
 			t.Errorf("error %v, want %v", err, d.err)
 		}
 		if end := s.mustStart(t.Context()); end != nil {
@@ -154,7 +192,7 @@ func TestPermitThatCannotBeTakenIsNotHeld(t *testing.T) {
 
 func TestMemoryOfPermitsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(newStore(), time.Now)
+		s := newPermits(newStore(), most, time.Now)
 		s.mustLease(t, endpointA)
 		s.mustStart(t.Context())
 		for range 3 * rememberedEndpoints {
@@ -163,7 +201,7 @@ func TestMemoryOfPermitsIsBounded(t *testing.T) {
 		if n := len(s.byEndpoint.values); n > rememberedEndpoints {
 			t.Errorf("%d permits are remembered, want at most %d", n, rememberedEndpoints)
 		}
-		for range attemptsPerPermit - 1 {
+		for range webhook.AttemptsPerPermit - 1 {
 			s.mustStart(t.Context())
 		}
 		if end := s.mustStart(t.Context()); end != nil {

@@ -41,7 +41,7 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
-			if call != "RecordOutcomes" && call != "CounterShard" && call != "DeliveryInputs" {
+			if call != "PutDelivery" && call != "DeliveryInputs" {
 				return nil, nil
 			}
 			switch rand.N(10) {
@@ -132,8 +132,9 @@ func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
 		h.event(t, stuck)
 	}
 	var group sync.WaitGroup
+	var kept atomic.Int64
 	invoke := func(messages []events.SQSMessage) {
-		group.Go(func() { h.handle(t, h.Worker, messages...) })
+		group.Go(func() { kept.Add(int64(len(h.handle(t, h.Worker, messages...)))) })
 	}
 	for range 4 {
 		invoke(h.receive(t))
@@ -146,14 +147,44 @@ func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the other endpoint's attempt is not made")
 	}
-	moved := 0
-	for deadline := time.Now().Add(patience); moved < 30 && time.Now().Before(deadline); {
-		moved += len(h.Queues().Receive(t, servicetest.SlowQueue))
-	}
 	close(release)
 	group.Wait()
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
-	if moved != 30 || most.Load() != 10 {
-		t.Errorf("%d messages moved to the slow lane and %d attempts at a time, want 30 and 10", moved, most.Load())
+	if kept.Load() != 30 || most.Load() != webhook.AttemptsPerPermit {
+		t.Errorf("%d messages wait and %d attempts at a time, want 30 and %d", kept.Load(), most.Load(), webhook.AttemptsPerPermit)
+	}
+	if moved := h.Queues().Receive(t, servicetest.SlowQueue); len(moved) > 0 {
+		t.Errorf("%d messages are in the slow lane, want none", len(moved))
+	}
+}
+
+// A message that finds its endpoint busy for the fifth time leaves the queue, and
+// its delivery waits as a due one.
+func TestDeliveryOfABusyEndpointBecomesADueOne(t *testing.T) {
+	h := newHarness(t)
+	e, _ := h.endpoint(t, newReceiver(t, always(http.StatusOK)).url, 3)
+	h.event(t, e)
+	delivery := h.event(t, e)
+	var messages []events.SQSMessage
+	for len(messages) < 2 {
+		messages = append(messages, h.receive(t)...)
+	}
+	f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (error, error) {
+		if call == "TakePermit" {
+			return errBusy, nil
+		}
+		return nil, nil
+	}}
+	for i := range messages {
+		messages[i].Attributes["ApproximateReceiveCount"] = "4"
+	}
+	h.leaves(t, 2, h.worker(f, f, true), messages...)
+	h.delivery(t, delivery, webhook.DeliveryPending, 0)
+	for i := range messages {
+		messages[i].Attributes["ApproximateReceiveCount"] = "5"
+	}
+	h.leaves(t, 0, h.worker(f, f, true), messages...)
+	if got := h.delivery(t, delivery, webhook.DeliveryPending, 0); got.DueAt == nil || *got.DueAt != h.At(time.Minute) || *got.NextAttemptAt != *got.DueAt {
+		t.Errorf("delivery %+v, want it due in a minute", got)
 	}
 }

@@ -1,14 +1,21 @@
 // Package worker delivers events to integrators' URLs: it makes one attempt
-// for each message of the deliveries queues. A receiver's failure is recorded
-// in the delivery and tried again as the schedule says; only a failure of the
-// service itself leaves a message to the queue's own retries. An attempt
-// counts when its outcome is recorded, once, however often its message comes,
-// and no endpoint gets more than its share of the attempts under way. The
-// dispatcher creates the deliveries. The sweeper takes care of waits that are
-// longer than the queue's, of probes, and of what circuits held.
+// for each message of the deliveries queues and writes its outcome, once, however
+// often the message comes. A receiver's failure is recorded in the delivery and
+// tried again as the schedule says; only a failure of the service itself leaves a
+// message to the queue's own retries. The worker counts nothing: counters, circuits
+// and lanes follow from the outcomes in the table's stream, see package counter. No
+// endpoint gets more than its share of the attempts under way. The dispatcher
+// creates the deliveries. The sweeper takes care of waits that are longer than the
+// queue's, of probes, and of what circuits held.
 //
-// Handle, in handle.go, shows the life of a message from top to bottom.
+// Handle, in deliver.go, shows the life of a message from top to bottom.
 // decide.go holds its decisions, which are pure.
+//
+// The first message of a new delivery carries what its attempt needs. It is good
+// for five seconds, and for the first receive: then the worker reads. A record of
+// the stream that comes twice within that time, or a message that SQS hands out
+// twice, may ask the receiver twice, with the same webhook-id; one of the two
+// attempts is recorded.
 //
 // # What is never lost
 //
@@ -18,8 +25,6 @@
 //   - between the attempt and its record leaves the message as well: the
 //     receiver is asked again, and the attempt that nobody recorded does not
 //     count;
-//   - between the record and the count, where the stream counts, leaves the
-//     count to the stream, which comes again;
 //   - between the record and ChangeVisibility leaves the message invisible
 //     until the queue's own timeout. The delivery names the message, which
 //     then makes the retry;
@@ -55,45 +60,29 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Deliveries reads what attempts need, and ends deliveries without an
-// attempt. PutDelivery fails with [fault.ErrChanged] when another writer was
-// faster.
+// Deliveries reads what attempts need, and keeps their outcomes. PutDelivery fails
+// with [fault.ErrChanged] when another writer was faster, and returns what that one
+// wrote, nil for an expired delivery.
 type Deliveries interface {
 	DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
 }
 
-// Outcomes keeps the outcomes of attempts. RecordOutcomes writes them with the
-// counter shards that count them, all of a call or nothing; RecordEach writes
-// each on its own, for the stream to count. Counted is the time up to which the
-// stream is counted.
-type Outcomes interface {
-	RecordEach(ctx context.Context, changes []webhook.DeliveryChange) (*webhook.WriteConflict, error)
-	RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, counts []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
-	CounterShard(ctx context.Context, org, endpoint value.ID, number int) (webhook.StoredCounterShard, error)
-	Counted(ctx context.Context) (value.Time, error)
-}
-
-// Endpoints reads the health of endpoints and changes their routing. When
-// another writer was faster, SetRouting reports false, and ChangeEndpoint
-// calls change again.
+// Endpoints disables endpoints. ChangeEndpoint calls change again when another
+// writer was faster.
 type Endpoints interface {
-	Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error)
-	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
-	SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error)
 	ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error)
 }
 
 // Permits leases an endpoint's few permits to processes. False means that
 // others have them all.
 type Permits interface {
-	TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error)
+	TakePermit(ctx context.Context, r webhook.PermitRequest) (bool, error)
 }
 
 // Store is what the worker keeps its state in.
 type Store interface {
 	Deliveries
-	Outcomes
 	Endpoints
 	Permits
 }
@@ -112,8 +101,11 @@ type Queue interface {
 type Config struct {
 	Clock  func() time.Time
 	Logger *slog.Logger
-	Random func() float64    // in [0,1), moves retries within their span; nil is a fair one
-	ARNs   *arntarget.Sender // to queues and buses; nil sends to none
+	Random func() float64 // in [0,1), moves retries within their span; nil is a fair one
+	// MaxAttempts is how many attempts of an endpoint may be under way in the main
+	// lane.
+	MaxAttempts int
+	ARNs        *arntarget.Sender // to queues and buses; nil sends to none
 }
 
 // Worker handles messages. It is safe for concurrent use.
@@ -123,9 +115,6 @@ type Worker struct {
 	client  *outbound.Client
 	secrets *sealed.Box
 	permits *permits
-	shards  *shardPools
-	health  *healthCache
-	stream  *streamCounting
 	cfg     Config
 }
 
@@ -134,10 +123,8 @@ func New(store Store, queue Queue, client *outbound.Client, secrets *sealed.Box,
 	if cfg.Random == nil {
 		cfg.Random = rand.Float64
 	}
-	return &Worker{
-		store: store, queue: queue, client: client, secrets: secrets, cfg: cfg,
-		permits: newPermits(store, cfg.Clock), shards: newShardPools(store), health: newHealthCache(), stream: &streamCounting{store: store},
-	}
+	most := cfg.MaxAttempts / webhook.AttemptsPerPermit
+	return &Worker{store: store, queue: queue, client: client, secrets: secrets, cfg: cfg, permits: newPermits(store, most, cfg.Clock)}
 }
 
 func (w *Worker) now() value.Time { return value.TimeOf(w.cfg.Clock()) }

@@ -40,7 +40,7 @@ type Function struct {
 
 	// Changes and Messages are Invoke without the JSON text, for functions of this process that take the event's type:
 	// nil for others. Functions share what an event points to, and must only read it.
-	Changes  func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
+	Changes  func(context.Context, events.DynamoDBTimeWindowEvent) (events.DynamoDBTimeWindowEventResponse, error)
 	Messages func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
 
 	After func() // is called after each invocation, unless it is nil

@@ -16,6 +16,7 @@ const recordOverhead = 512
 
 // A record is one change or message, in the type that Lambda's library has for it. Functions of one feed share it.
 type record struct {
+	shard string // of a change
 	id      string // its name in batchItemFailures
 	size    int    // about the bytes of its JSON
 	change  *events.DynamoDBEventRecord
@@ -60,8 +61,11 @@ func messageRecord(from types.Message, queueARN, region string) record {
 // textSize is about the bytes of a text as JSON, in which quotes are escaped.
 func textSize(text string) int { return len(text) + strings.Count(text, `"`) }
 
-func changesOf(batch []record) events.DynamoDBEvent {
-	event := events.DynamoDBEvent{Records: make([]events.DynamoDBEventRecord, len(batch))}
+// changesOf is the event of a batch of changes, with the name of its shard as in a
+// tumbling window.
+func changesOf(batch []record) events.DynamoDBTimeWindowEvent {
+	var event events.DynamoDBTimeWindowEvent
+	event.ShardID, event.Records = batch[0].shard, make([]events.DynamoDBEventRecord, len(batch))
 	for i := range batch {
 		event.Records[i] = *batch[i].change
 	}

@@ -55,7 +55,9 @@ func (s *streamSource) give(changes []*change) {
 	for _, c := range changes {
 		if s.filter.passes(c.from.NewImage) {
 			i := c.part(len(s.workers))
-			records[i] = append(records[i], c.record())
+			r := c.record()
+			r.shard = fmt.Sprintf("shard-%d-of-%d", i, len(s.workers)) // records of a worker come in order
+			records[i] = append(records[i], r)
 		}
 	}
 	for i, w := range s.workers {

@@ -55,7 +55,7 @@ func (s *sources) function(name string, timeout time.Duration) eventsource.Funct
 		return s.functions.invoke(ctx, name, payload)
 	}}
 	if here := s.functions.here; here != nil {
-		f.Changes = typed[events.DynamoDBEvent, events.DynamoDBEventResponse](here, name)
+		f.Changes = typed[events.DynamoDBTimeWindowEvent, events.DynamoDBTimeWindowEventResponse](here, name)
 		f.Messages = typed[events.SQSEvent, events.SQSEventResponse](here, name)
 	}
 	if name == "ingest" {

@@ -105,7 +105,7 @@ func TestQueueSamplesCanBeRead(t *testing.T) {
 			}
 			return nil
 		},
-		"worker":            func(body string) error { _, err := webhook.ParseDeliveryRef(body); return err },
+		"worker":            func(body string) error { _, err := webhook.ParseDeliveryMessage(body); return err },
 		"sweeper-index-job": func(body string) error { _, err := queue.ParseIndexJob(body); return err },
 	} {
 		for _, message := range sample[events.SQSEvent](t, name).Records {

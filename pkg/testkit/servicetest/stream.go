@@ -61,11 +61,15 @@ func (s *Service) Writes(t testing.TB) int {
 // CountStream has the stream counted as far as it goes, each record twice.
 func (s *Service) CountStream(t testing.TB) {
 	t.Helper()
-	batch := events.DynamoDBEvent{Records: s.counted.read(t)}
+	var batch events.DynamoDBTimeWindowEvent
+	batch.Records = s.counted.read(t)
+	for i := range batch.Records {
+		batch.Records[i].Change.ApproximateCreationDateTime.Time = s.Time()
+	}
 	for range 2 {
-		answer, err := counter.New(s.Table, s.Leaks.Logger()).Handle(t.Context(), batch)
-		if err != nil || len(answer.BatchItemFailures) > 0 {
-			t.Fatalf("count the stream: %+v, %v", answer, err)
+		c := counter.New(s.Table, s.Queues().Deliveries(), s.Time, s.Leaks.Logger())
+		if failures := c.Handle(t.Context(), batch); len(failures) > 0 {
+			t.Fatalf("count the stream: %+v", failures)
 		}
 	}
 }

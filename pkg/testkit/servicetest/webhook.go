@@ -1,6 +1,7 @@
 package servicetest
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -92,26 +93,26 @@ func (s *Service) DeleteEndpoint(t testing.TB, id value.ID) {
 	}
 }
 
-// Count adds attempts to a counter shard of the endpoint, as a worker does when
-// it records their outcomes.
+// Count adds attempts to the tally of the endpoint, each the first of an event.
 func (s *Service) Count(t testing.TB, endpoint value.ID, now value.Time, attempts ...webhook.Attempt) {
 	t.Helper()
-	const shard = 0
-	stored, err := s.Table.CounterShard(t.Context(), s.Org, endpoint, shard)
+	tally, err := s.Table.Tally(t.Context(), s.Org, endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := webhook.CounterShardWrite{OrganizationID: s.Org, ApplicationID: s.App, EndpointID: endpoint, Number: shard, Revision: stored.Revision}
-	w.Next, w.Finished = stored.Shard.Add(attempts, webhook.Health{}, now)
-	counted := webhook.EventDay{Events: int64(len(attempts))}
-	for i := range attempts {
-		if attempts[i].Error == nil {
-			counted.Delivered++
+	d := &webhook.Delivery{OrganizationID: s.Org, ApplicationID: s.App, EndpointID: endpoint}
+	outcomes := make([]webhook.StreamOutcome, len(attempts))
+	for i, a := range attempts {
+		result := webhook.AttemptSucceeded
+		if a.Error != nil {
+			result = webhook.AttemptFailed
 		}
+		next := d.Record(webhook.Outcome{Attempt: a, Result: result}, "", webhook.MaxRetryCount, 0, now)
+		outcomes[i] = webhook.StreamOutcome{Previous: d, Next: next, Shard: tally.Revision, Sequence: strconv.Itoa(i + 1), At: now}
 	}
-	w.FinishedDay = w.Next.CountEvents(counted, now)
-	if conflict, err := s.Table.RecordOutcomes(t.Context(), nil, []webhook.CounterShardWrite{w}); conflict != nil || err != nil {
-		t.Fatalf("RecordOutcomes: %+v, %v", conflict, err)
+	next, finished := tally.Count(outcomes, 0)
+	if _, done, err := s.Table.PutTally(t.Context(), d, next, finished); !done || err != nil {
+		t.Fatalf("PutTally: %t, %v", done, err)
 	}
 }
 
