@@ -158,8 +158,8 @@ func newTour(t testing.TB) *tour {
 	}
 	queues, logger := s.Queues(), s.Leaks.Logger()
 	w.base = dependenciesOf(s)
-	w.dispatcher = dispatcher.New(s.Table, queues.Deliveries(), noPark{t}, s.Time, logger)
-	w.indexer = indexer.New(s.Table, indexer.DecodeFor(index.NewLists(s.Table, dynamo.Shards), dynamo.Stream{}), noPark{t}, noLists{}, logger)
+	w.dispatcher = dispatcher.New(permitted(t, s, "dispatcher", w.base).Table, queues.Deliveries(), noPark{t}, s.Time, logger)
+	w.indexer = indexer.New(permitted(t, s, "indexer", w.base).Table, indexer.DecodeFor(index.NewLists(s.Table, dynamo.Shards), dynamo.Stream{}), noPark{t}, noLists{}, logger)
 	for name, operations := range app.OperationsByFunction() {
 		function, err := app.Functions(markdown.HTML)[name](t.Context(), permitted(t, s, name, w.base))
 		if err != nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -92,15 +91,15 @@ func newHarness(t *testing.T, random ...float64) *harness {
 // boot makes the handlers, as processes that start do.
 func (w *harness) boot() {
 	w.t.Helper()
-	table := dynamo.New(dynamodb.New(w.Client().Options(), func(o *dynamodb.Options) { o.HTTPClient = w.deaths }), w.Table.Name(), w.Time)
+	table := func(function string) *dynamo.Table { return permittedTable(w.t, w.Service, function, w.deaths) }
 	logger := w.Leaks.Logger()
 	for i := range w.workers {
-		w.workers[i] = worker.New(table, w.mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.Box,
+		w.workers[i] = worker.New(table("worker"), w.mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.Box,
 			worker.Config{Clock: w.Time, Random: w.nextRandom, Logger: logger})
 	}
-	w.dispatcher = dispatcher.New(table, w.mail, w, w.Time, logger)
+	w.dispatcher = dispatcher.New(table("dispatcher"), w.mail, w, w.Time, logger)
 	w.dispatcher.Topic = w.topic
-	w.sweeper = sweeper.New(table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, w.Time, logger)
+	w.sweeper = sweeper.New(table("sweeper"), w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, w.Time, logger)
 }
 
 func (w *harness) nextRandom() float64 {

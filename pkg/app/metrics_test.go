@@ -76,7 +76,7 @@ func (w *measured) want(t *testing.T, of string, want map[string]float64) {
 
 func TestIngestCountsRecordsAndMeasuresItsQueue(t *testing.T) {
 	w := newMeasured(t)
-	handle, err := app.Ingest(t.Context(), w.base)
+	handle, err := app.Ingest(t.Context(), permitted(t, w.Service, "ingest", w.base))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestIngestCountsRecordsAndMeasuresItsQueue(t *testing.T) {
 
 func TestChangesAndRequestsAreMeasured(t *testing.T) {
 	w := newMeasured(t)
-	index, err := app.Indexer(t.Context(), w.base)
+	index, err := app.Indexer(t.Context(), permitted(t, w.Service, "indexer", w.base))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestTheWorkerCountsWhatItRecords(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(status) }))
 	defer receiver.Close()
 	e, _ := w.NewEndpoint(t, webhook.CreateWebhookEndpointDto{URL: &receiver.URL, Events: &[]string{"order.created"}})
-	work, err := app.Worker(t.Context(), w.base)
+	work, err := app.Worker(t.Context(), permitted(t, w.Service, "worker", w.base))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,18 +5,25 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/delivery/sweeper"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	lists "github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // permitted are the dependencies of one function, whose requests to the table
@@ -24,9 +31,15 @@ import (
 func permitted(t testing.TB, s *servicetest.Service, function string, base *app.Dependencies) *app.Dependencies {
 	t.Helper()
 	own := *base
-	watch := &policy{t: t, function: function, permissions: dynamotest.Model(t).Functions[function].Permissions, client: s.Client().Options().HTTPClient}
-	own.Table = dynamo.New(dynamodb.New(s.Client().Options(), func(o *dynamodb.Options) { o.HTTPClient = watch }), base.Table.Name(), s.Time)
+	own.Table = permittedTable(t, s, function, s.Client().Options().HTTPClient)
 	return &own
+}
+
+// permittedTable is the table as the function may use it, through the client.
+func permittedTable(t testing.TB, s *servicetest.Service, function string, client dynamodb.HTTPClient) *dynamo.Table {
+	t.Helper()
+	watch := &policy{t: t, function: function, permissions: dynamotest.Model(t).Functions[function].Permissions, client: client}
+	return dynamo.New(dynamodb.New(s.Client().Options(), func(o *dynamodb.Options) { o.HTTPClient = watch }), s.Table.Name(), s.Time)
 }
 
 // policy is the function's, as IAM evaluates it for each request.
@@ -48,7 +61,7 @@ func (p *policy) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		p.t.Errorf("%s: %s: %v", p.function, operation, err)
 	}
-	ofIndex := bytes.Contains(body, []byte(`"IndexName":`)) // whose permissions have no condition
+	ofIndex := bytes.Contains(body, []byte(`"IndexName":`))
 	for _, a := range accesses {
 		if !slices.ContainsFunc(p.permissions, func(permission template.Permission) bool {
 			return strings.Contains(permission.Resource, "/index/") == ofIndex && permission.Covers(a.action, a.key)
@@ -62,8 +75,7 @@ func (p *policy) Do(r *http.Request) (*http.Response, error) {
 // access is an action on the items of a partition.
 type access struct{ action, key string }
 
-// accessesOf reads what a request asks for. Of PartiQL it reads the action
-// alone, for which no function has a condition.
+// accessesOf reads what a request asks for.
 func accessesOf(operation string, body []byte) ([]access, error) {
 	type attributes map[string]struct{ S string }
 	type write struct{ Item, Key attributes }
@@ -73,7 +85,10 @@ func accessesOf(operation string, body []byte) ([]access, error) {
 		RequestItems              map[string]struct{ Keys []attributes }
 		TransactItems             []map[string]write
 		ExpressionAttributeValues attributes
-		Statements                []struct{ Statement string }
+		Statements                []struct {
+			Statement  string
+			Parameters []struct{ S string }
+		}
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
@@ -98,22 +113,89 @@ func accessesOf(operation string, body []byte) ([]access, error) {
 	case "BatchExecuteStatement":
 		for _, s := range in.Statements {
 			verb, _, _ := strings.Cut(s.Statement, " ")
-			all = append(all, access{"dynamodb:PartiQL" + verb[:1] + strings.ToLower(verb[1:]), ""})
+			before, _, _ := strings.Cut(s.Statement, "PK") // first in an INSERT, in the condition of an UPDATE
+			key := s.Parameters[strings.Count(before, "?")].S
+			all = append(all, access{"dynamodb:PartiQL" + verb[:1] + strings.ToLower(verb[1:]), key})
 		}
 	default:
 		all = append(all, access{"dynamodb:" + operation, of(in.write)})
 	}
 	for _, a := range all {
-		if a.key == "" && operation != "BatchExecuteStatement" {
+		if a.key == "" {
 			return nil, errors.New("no partition key was found")
 		}
 	}
 	return all, nil
 }
 
-// TestFunctionsOfTheAPIReachNoOtherItems states what the conditions are
-// for; [permitted] holds them to what the functions ask for.
-func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
+// TestFunctionsMayDoWhatTheyDo has a record of each kind stored and indexed, two
+// events delivered and counted, and every list built from the table. The other
+// tests of this package hold functions to their permissions, too.
+func TestFunctionsMayDoWhatTheyDo(t *testing.T) {
+	w := newMeasured(t)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer receiver.Close()
+	e, _ := w.NewEndpoint(t, webhook.CreateWebhookEndpointDto{URL: &receiver.URL, Events: &[]string{"order.created"}})
+	take, ingestErr := app.Ingest(t.Context(), permitted(t, w.Service, "ingest", w.base))
+	sweep, sweepErr := app.Sweeper(t.Context(), permitted(t, w.Service, "sweeper", w.base))
+	index, indexErr := app.Indexer(t.Context(), permitted(t, w.Service, "indexer", w.base))
+	work, workErr := app.Worker(t.Context(), permitted(t, w.Service, "worker", w.base))
+	if err := errors.Join(ingestErr, sweepErr, indexErr, workErr); err != nil {
+		t.Fatal(err)
+	}
+	follow := func() {
+		t.Helper()
+		changes := w.StreamRecords(t, dynamo.StreamRecord, dynamo.StreamEvent, dynamo.StreamBeat)
+		for i := range changes {
+			changes[i].Change.ApproximateCreationDateTime.Time = w.Time()
+		}
+		if answer, err := index(t.Context(), events.DynamoDBEvent{Records: changes}); err != nil || len(answer.BatchItemFailures) > 0 {
+			t.Fatalf("index: %+v, %v", answer, err)
+		}
+	}
+	var records []events.SQSMessage
+	for _, kind := range commerce.Kinds() {
+		deletion := `{"organizationId":"` + w.Org.String() + `","kind":"` + string(kind) + `","op":"delete","record":{"id":"` + value.NewID().String() + `"}}`
+		records = append(records, events.SQSMessage{MessageId: string(kind), Body: deletion})
+	}
+	if answer, err := take(t.Context(), events.SQSEvent{Records: records}); err != nil || len(answer.BatchItemFailures) > 0 {
+		t.Fatalf("ingest: %+v, %v", answer, err)
+	}
+	if _, err := sweep(t.Context(), sweeper.Event{}); err != nil {
+		t.Fatal(err)
+	}
+	follow() // the heartbeat, so that the worker leaves attempts to the stream
+	var sent []*webhook.Delivery
+	for range 2 {
+		sent = append(sent, webhook.NewDelivery(w.Event(t, `{}`), e, "", w.Now()))
+	}
+	existing, err := w.Table.CreateDeliveries(t.Context(), sent)
+	if err := errors.Join(err, w.Queues().Deliveries().Send(t.Context(), webhook.LaneMain, w.Now(), sent...)); err != nil {
+		t.Fatalf("CreateDeliveries: %+v, %v", existing, err)
+	}
+	if _, err := work(t.Context(), events.SQSEvent{Records: w.Queues().Await(t, servicetest.MainQueue)}); err != nil {
+		t.Fatal(err)
+	}
+	follow()
+	if found, err := w.Table.Counters(t.Context(), w.Org, e.ID); err != nil || found[e.ID].SuccessCount != 2 {
+		t.Errorf("counted %+v, %v; want 2 successes", found, err)
+	}
+	for _, list := range lists.NewLists(w.Table, dynamo.Shards).All() {
+		if err := (lists.Key{Org: w.Org, List: list}).RequestRebuild(t.Context(), w.Table, w.Now()); err != nil {
+			t.Fatal(err)
+		}
+		job := events.SQSMessage{Body: `{"organizationId":"` + w.Org.String() + `","list":"` + list.Name + `"}`}
+		for range 2 { // the second compacts what the first has built
+			if answer, err := sweep(t.Context(), sweeper.Event{Records: []events.SQSMessage{job}}); err != nil || len(answer.BatchItemFailures) > 0 {
+				t.Errorf("%s: %+v, %v", list.Name, answer, err)
+			}
+		}
+	}
+}
+
+// TestFunctionsReachNoOtherItems states what the conditions are for; [permitted]
+// holds them to what the functions ask for.
+func TestFunctionsReachNoOtherItems(t *testing.T) {
 	const org = "ORG#0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00#"
 	for function, refused := range map[string][]access{
 		"authorizer": {
@@ -161,6 +243,50 @@ func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
 			{"dynamodb:UpdateItem", "IDX#x#orders"},
 			{"dynamodb:PutItem", org + "PRODUCT#0"},
 			{"dynamodb:PutItem", "RATE#x"},
+		},
+		"ingest": {
+			{"dynamodb:GetItem", "KEY#text"},
+			{"dynamodb:BatchGetItem", org + "DEV"},
+			{"dynamodb:PutItem", org + "SENDERS"},
+			{"dynamodb:PartiQLInsert", org + "DEV"},
+			{"dynamodb:PartiQLInsert", "KEY#text"},
+		},
+		"dispatcher": {
+			{"dynamodb:GetItem", "KEY#text"},
+			{"dynamodb:Query", org + "KEYS#x"},
+			{"dynamodb:GetItem", org + "PRODUCT#0"},
+			{"dynamodb:PutItem", org + "DEV"},
+			{"dynamodb:PartiQLInsert", "KEY#text"},
+		},
+		"indexer": {
+			{"dynamodb:GetItem", "KEY#text"},
+			{"dynamodb:GetItem", "CLIENT#x"},
+			{"dynamodb:GetItem", org + "PRODUCT#0"},
+			{"dynamodb:Query", org + "KEYS#x"},
+			{"dynamodb:PutItem", "RATE#x"},
+		},
+		"worker": {
+			{"dynamodb:GetItem", "KEY#text"},
+			{"dynamodb:BatchGetItem", "KEY#text"},
+			{"dynamodb:GetItem", "CLIENT#x"},
+			{"dynamodb:BatchGetItem", "CLIENT#x"},
+			{"dynamodb:GetItem", "SIGNING"},
+			{"dynamodb:Query", org + "KEYS#x"},
+			{"dynamodb:Query", org + "DEV"},
+			{"dynamodb:Query", "ORGANIZATIONS"},
+			{"dynamodb:GetItem", org + "ORDER#0"},
+			{"dynamodb:GetItem", org + "REQUEST#x"},
+			{"dynamodb:PutItem", "KEY#text"},
+			{"dynamodb:PutItem", org + "DEV"},
+			{"dynamodb:PartiQLUpdate", "CLIENT#x"},
+			{"dynamodb:DeleteItem", org + "EVENT#0"},
+		},
+		"sweeper": {
+			{"dynamodb:GetItem", "KEY#text"},
+			{"dynamodb:GetItem", "CLIENT#x"},
+			{"dynamodb:Query", org + "KEYS#x"},
+			{"dynamodb:GetItem", org + "PAYLOAD#x"},
+			{"dynamodb:PutItem", org + "PRODUCT#0"},
 		},
 	} {
 		permissions := dynamotest.Model(t).Functions[function].Permissions

@@ -376,14 +376,14 @@ func byLambda() []string {
 // service that is well. make emulate shows that each is linked into its function.
 func unproven() map[string][]string {
 	return map[string][]string{
-		"authorizer": {"secretsmanager:GetSecretValue"},                                                           // the secret of HS256 tokens, which are not used here
-		"api":        {"dynamodb:PutItem", "sqs:SendMessage"},                                                     // the rebuild of a list
-		"ingest":     {"sqs:ChangeMessageVisibility"},                                                             // messages that failed by our own fault
-		"dispatcher": {"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},                        // large batches; filtered events
-		"webhooks":   {"dynamodb:DeleteItem"},                                                                     // idempotency keys that are given up
-		"receipts":   {"dynamodb:DeleteItem"},                                                                     // likewise
-		"worker":     {"dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:PartiQLUpdate", "sqs:SendMessage"}, // circuits, several outcomes at once, the slow lane
-		"indexer":    {"sqs:SendMessage"},                                                                         // a full tail, the park
+		"authorizer": {"secretsmanager:GetSecretValue"},                                    // the secret of HS256 tokens, which are not used here
+		"api":        {"dynamodb:PutItem", "sqs:SendMessage"},                              // the rebuild of a list
+		"ingest":     {"sqs:ChangeMessageVisibility"},                                      // messages that failed by our own fault
+		"dispatcher": {"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, // large batches; filtered events
+		"webhooks":   {"dynamodb:DeleteItem"},                                              // idempotency keys that are given up
+		"receipts":   {"dynamodb:DeleteItem"},                                              // likewise
+		"worker":     {"dynamodb:UpdateItem", "dynamodb:PartiQLUpdate", "sqs:SendMessage"}, // circuits, several outcomes at once, the slow lane
+		"indexer":    {"sqs:SendMessage"},                                                  // a full tail, the park
 		"sweeper": { // what comes due: long retries, probes, index jobs
 			"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "sqs:SendMessage",
 		},
