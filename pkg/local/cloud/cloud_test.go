@@ -383,7 +383,7 @@ func unproven() map[string][]string {
 		"webhooks":   {"dynamodb:DeleteItem"},                                              // idempotency keys that are given up
 		"receipts":   {"dynamodb:DeleteItem"},                                              // likewise
 		"worker":     {"dynamodb:UpdateItem", "dynamodb:PartiQLUpdate", "sqs:SendMessage"}, // circuits, several outcomes at once, the slow lane
-		"indexer":    {"sqs:SendMessage"},                                                  // a full tail, the park
+		"indexer":    {"dynamodb:BatchGetItem", "dynamodb:UpdateItem", "sqs:SendMessage"},  // a full tail, the park, circuits
 		"sweeper": { // what comes due: long retries, probes, index jobs
 			"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "sqs:SendMessage",
 		},

@@ -77,7 +77,7 @@ func TestFunctionsMaySendDeliveriesToBothLanes(t *testing.T) {
 				t.Errorf("%s may %s in one lane only", name, action)
 			}
 		}
-		sends := slices.Contains([]string{"dispatcher", "sweeper", "webhooks", "worker"}, name)
+		sends := slices.Contains([]string{"dispatcher", "indexer", "sweeper", "webhooks", "worker"}, name)
 		if may("sqs:SendMessage", "DeliveriesQueue") != sends {
 			t.Errorf("%s may send deliveries: %t, want %t", name, !sends, sends)
 		}
