@@ -33,7 +33,7 @@ func newRecorder(cfg Config) *metric.Recorder {
 	})
 }
 
-// measured has each invocation of a handler end with its metrics. What it notes
+// measured tells the recorder when an invocation of a handler ends. What it notes
 // of event and answer is left to note, if there is one.
 func measured[E, A any, H ~func(context.Context, E) (A, error)](d *Dependencies, handler H, note func(event *E, answer *A, started time.Time)) H {
 	return func(ctx context.Context, event E) (A, error) {
@@ -42,7 +42,7 @@ func measured[E, A any, H ~func(context.Context, E) (A, error)](d *Dependencies,
 		if note != nil {
 			note(&event, &answer, started)
 		}
-		d.Metrics.Flush(d.Clock())
+		d.Metrics.End(d.Clock())
 		return answer, err
 	}
 }

@@ -119,6 +119,7 @@ func TestChangesAndRequestsAreMeasured(t *testing.T) {
 	}
 	principal := auth.Principal{Kind: auth.KindUser, OrganizationID: w.Org, UserID: value.NewID(), Scopes: auth.Owner.Scopes(), RateLimit: 600, ExpiresAt: w.Time().Add(time.Hour)}
 	ask := func(path string) int {
+		w.Pass(time.Minute)
 		event := events.APIGatewayProxyRequest{Path: path, HTTPMethod: http.MethodGet, Resource: path}
 		servicetest.Authorize(&event, principal)
 		answer, err := api(t.Context(), event)
@@ -146,6 +147,7 @@ func TestTheWorkerCountsWhatItRecords(t *testing.T) {
 	}
 	for _, status = range []int{http.StatusOK, http.StatusInternalServerError} {
 		workOnce(t, w.Service, work, e)
+		w.Pass(time.Minute)
 	}
 	w.want(t, "f", map[string]float64{"Delivered": 1, "Retried": 1, "Failed": 0})
 	w.want(t, w.Org.String(), map[string]float64{"Delivered": 1, "Retried": 1})

@@ -1,7 +1,9 @@
 // Package metric counts and measures what a function does, and writes it as
 // lines of CloudWatch's Embedded Metric Format, of which CloudWatch makes
-// metrics. An invocation collects, and its end writes one line: with the
-// metrics of the function, and by choice one more for each organization.
+// metrics. Invocations collect, and the first one to end in a minute writes one
+// line: with the metrics of the function, and by choice one more for each
+// organization. A failure is written when its invocation ends. What an instance
+// has collected since its last line is lost when Lambda ends it.
 //
 // The format is at docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
 // A line has at most 100 values of a metric; a recorder writes early when it
@@ -41,6 +43,11 @@ const (
 	CredentialsRefused Metric = "CredentialsRefused"
 )
 
+// urgent reports whether the metric counts failures that we are to look at.
+func (m Metric) urgent() bool {
+	return m == ServerErrors || m == RecordsRefused || m == Failed
+}
+
 // unit is the metric's in CloudWatch.
 func (m Metric) unit() string {
 	if m == Latency || m == IndexAge || m == QueueAge {
@@ -78,6 +85,8 @@ type Recorder struct {
 
 	mu        sync.Mutex
 	collected map[line]map[Metric][]float64
+	urgent    bool      // a failure is collected
+	written   time.Time // the minute of the last line
 }
 
 // New returns a recorder that writes to out, such as a function's standard
@@ -104,6 +113,7 @@ func (r *Recorder) add(l line, m Metric, n float64) {
 		values[m] = []float64{0}
 	}
 	values[m][0] += n
+	r.urgent = r.urgent || m.urgent()
 }
 
 // Measure keeps a duration; a negative one is 0.
@@ -151,15 +161,18 @@ func (r *Recorder) valuesOf(l line) map[Metric][]float64 {
 	return values
 }
 
-// Flush writes what was collected since the last time, as of now, and begins
-// anew. A line that cannot be written is lost.
-func (r *Recorder) Flush(now time.Time) {
+// End ends an invocation. It writes what was collected since the last line, as of
+// now, and begins anew, if that line is of an earlier minute or a failure is
+// collected. A line that cannot be written is lost.
+func (r *Recorder) End(now time.Time) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.flush(now)
+	if len(r.collected) > 0 && (r.urgent || !now.Truncate(time.Minute).Equal(r.written)) {
+		r.flush(now)
+	}
 }
 
 func (r *Recorder) flush(now time.Time) {
@@ -168,6 +181,7 @@ func (r *Recorder) flush(now time.Time) {
 		_, _ = r.out.Write([]byte("\n"))
 	}
 	clear(r.collected)
+	r.urgent, r.written = false, now.Truncate(time.Minute)
 }
 
 // embedded is a line in the format: the declaration of its metrics, its dimension,

@@ -130,27 +130,55 @@ func TestLinesAreOfTheFormat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			r := recorder(&out, row.byOrganization)
-			for range 2 { // the second time begins anew
-				out.Reset()
-				r.Add(`a "b"`, metric.Requests, 1)
-				r.Add("c", metric.Requests, 2)
-				r.Add("c", metric.ServerErrors, 0)
-				r.Add("", metric.Delivered, 0.5)
-				r.Measure("c", metric.Latency, 1500*time.Microsecond, now)
-				r.Measure("", metric.Latency, -time.Second, now)
-				r.Refuse(`a "b"`, "token_expired")
-				r.Flush(now)
-				if diff := cmp.Diff(row.want, parse(t, out.String())); diff != "" {
-					t.Errorf("metrics (-want +got):\n%s", diff)
-				}
+			r.Add(`a "b"`, metric.Requests, 1)
+			r.Add("c", metric.Requests, 2)
+			r.Add("c", metric.ServerErrors, 0)
+			r.Add("", metric.Delivered, 0.5)
+			r.Measure("c", metric.Latency, 1500*time.Microsecond, now)
+			r.Measure("", metric.Latency, -time.Second, now)
+			r.Refuse(`a "b"`, "token_expired")
+			r.End(now)
+			if diff := cmp.Diff(row.want, parse(t, out.String())); diff != "" {
+				t.Errorf("metrics (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
+// Of the invocations of a minute only the first writes, with the sums since its
+// last line, and those that failed.
+func TestALineIsWrittenOnceInAMinute(t *testing.T) {
+	var out bytes.Buffer
+	r := recorder(&out, false)
+	minute := now.Truncate(time.Minute)
+	r.End(minute) // without anything to write
+	for _, step := range []struct {
+		after  time.Duration
+		failed float64
+		want   string // requests since the last line
+	}{
+		{10 * time.Second, 0, `"Requests":1,`},
+		{30 * time.Second, 0, ""},
+		{time.Minute - 1, 0, ""},
+		{time.Minute, 0, `"Requests":3,`},
+		{time.Minute, 0, ""},
+		{70 * time.Second, 1, `"Requests":2,"ServerErrors":1,`},
+		{80 * time.Second, 0, ""},
+		{5 * time.Minute, 0, `"Requests":2,`},
+	} {
+		out.Reset()
+		r.Add("", metric.Requests, 1)
+		r.Add("", metric.ServerErrors, step.failed)
+		r.End(minute.Add(step.after))
+		if got := out.String(); (got == "") != (step.want == "") || !strings.Contains(got, step.want) {
+			t.Errorf("after %s: wrote %q, want %q", step.after, got, step.want)
+		}
+	}
+}
+
 func TestNothingIsWrittenOfNothing(t *testing.T) {
 	var out bytes.Buffer
-	recorder(&out, true).Flush(now)
+	recorder(&out, true).End(now)
 	if out.Len() > 0 {
 		t.Errorf("wrote %s", out.String())
 	}
@@ -164,7 +192,8 @@ func TestManyValuesAreSeveralLines(t *testing.T) {
 		for range n {
 			r.Measure("", metric.QueueAge, time.Second, now)
 		}
-		r.Flush(now)
+		r.Add("", metric.ServerErrors, 1)
+		r.End(now)
 		if got := len(parse(t, out.String())["stack-Api-1"]["QueueAge"]); got != n {
 			t.Errorf("%d values are written, want %d", got, n)
 		}
