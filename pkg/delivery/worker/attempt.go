@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -68,11 +69,12 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 		m.fail(err)
 		return m.disposition
 	}
-	outcome := outcomeOf(&answer, value.TimeOf(start))
-	if outcome.Attempt.Error != nil {
-		w.cfg.Logger.InfoContext(ctx, "attempt failed", "deliveryId", m.ref.DeliveryID, "endpointId", endpoint.ID, "type", m.input.Delivery.Type,
-			"attempt", m.input.Delivery.AttemptCount+1, "status", answer.Status, "reason", answer.Reason, "took", answer.Took)
+	outcome, level := outcomeOf(&answer, value.TimeOf(start)), slog.LevelInfo
+	if outcome.Result == webhook.AttemptSucceeded && answer.Took <= webhook.SlowAttempt {
+		level = slog.LevelDebug // the history says the same
 	}
+	w.cfg.Logger.Log(ctx, level, "attempt", "deliveryId", m.ref.DeliveryID, "endpointId", endpoint.ID, "type", m.input.Delivery.Type,
+		"attempt", m.input.Delivery.AttemptCount+1, "status", answer.Status, "reason", answer.Reason, "took", answer.Took)
 	return w.record(ctx, m, outcome, answer.Status == http.StatusGone)
 }
 
@@ -113,25 +115,21 @@ func (w *Worker) record(ctx context.Context, m *message, o webhook.Outcome, gone
 		switch {
 		case err == nil:
 			return w.next(ctx, m, next)
-		case !errors.Is(err, fault.ErrChanged):
-		case current == nil || current.AttemptCount != d.AttemptCount:
+		case errors.Is(err, fault.ErrChanged) && (current == nil || current.AttemptCount != d.AttemptCount):
 			return w.next(ctx, m, current)
-		default:
-			d = current
+		case errors.Is(err, fault.ErrChanged):
+			d, err = current, nil
+		case fault.Is(err, fault.Unavailable):
+			err = nil
 		}
-		if err = cmp.Or(unlessPassing(err), pause.For(ctx, delay)); err != nil {
+		if err == nil {
+			err = pause.For(ctx, delay)
+		}
+		if err != nil {
 			m.fail(fmt.Errorf("write the outcome of delivery %s: %w", d.ID, err))
 			return m.disposition
 		}
 	}
-}
-
-// unlessPassing returns an error that another try meets again.
-func unlessPassing(err error) error {
-	if errors.Is(err, fault.ErrChanged) || fault.Is(err, fault.Unavailable) {
-		return nil
-	}
-	return err
 }
 
 // after is the delivery d after the attempt of the message.

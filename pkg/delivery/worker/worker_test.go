@@ -459,3 +459,32 @@ func TestOutcomeIsWrittenOverAConcurrentHold(t *testing.T) {
 	h.leaves(t, 0, h.Worker, h.receive(t)...)
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 }
+
+// The log of a function begins at INFO.
+func TestAttemptsThatFailOrAreSlowAreLogged(t *testing.T) {
+	h := newHarness(t)
+	for name, row := range map[string]struct {
+		status int
+		took   time.Duration
+		level  string
+	}{
+		"succeeded":                      {http.StatusOK, webhook.SlowAttempt, "DEBUG"},
+		"succeeded slowly":               {http.StatusOK, webhook.SlowAttempt + time.Millisecond, "INFO"},
+		"failed":                         {http.StatusInternalServerError, 0, "INFO"},
+		"redirected, which is a failure": {http.StatusFound, 0, "INFO"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReceiver(t, func(_ int, out http.ResponseWriter) {
+				h.Pass(row.took)
+				out.WriteHeader(row.status)
+			})
+			e, _ := h.endpoint(t, r.url, 0)
+			d := h.event(t, e)
+			h.leaves(t, 0, h.Worker, h.receive(t)...)
+			want := `"level":"` + row.level + `","msg":"attempt","deliveryId":"` + d.ID.String() + `"`
+			if !strings.Contains(h.Leaks.Log(), want) {
+				t.Errorf("want %s in %s", want, h.Leaks.Log())
+			}
+		})
+	}
+}
