@@ -62,10 +62,10 @@ func TestALoadFailsWithARequest(t *testing.T) {
 func TestARowIsOfOneEvent(t *testing.T) {
 	rows := newTable("Deliveries", "events", "a second", "p50", "p99")
 	f := figures{of: 10, perSecond: 99.6, latencies: workload.Latencies{time.Millisecond, 2500 * time.Microsecond}}
-	rows.add("burst", 10, f, 5*time.Millisecond, 20*time.Millisecond, faults.Units{Calls: 15, Reads: 80, Writes: 40})
+	rows.add("burst", 10, f, 5*time.Millisecond, 20*time.Millisecond, faults.Units{Calls: 15, Reads: 80, Writes: 40}, 3000)
 	var out strings.Builder
 	rows.print(&out)
-	if want := "| burst      | 10     | 100      | 1.00 ms | 2.50 ms | 0.50 ms | 2.00 ms | 1.50  | 4.00        | 8.00       | 3.50        |\n"; !strings.Contains(out.String(), want) {
+	if want := "| burst      | 10     | 100      | 1.00 ms | 2.50 ms | 0.50 ms | 2.00 ms | 1.50  | 4.00        | 8.00       | 300       | 3.65        |\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant a row\n%s", &out, want)
 	}
 }

@@ -17,21 +17,25 @@ import (
 type table struct{ rows [][]string }
 
 func newTable(columns ...string) *table {
-	return &table{[][]string{append(columns, "service", "table", "calls", "write units", "read units", "$ a million")}}
+	return &table{[][]string{append(columns, "service", "table", "calls", "write units", "read units", "log bytes", "$ a million")}}
 }
 
 // add adds a row: figures, and what one event or answer used.
-func (t *table) add(name string, amount int, f figures, service, table time.Duration, units faults.Units) {
-	const writePrice, readPrice = 0.625, 0.125 // dollars of a million, on demand in us-east-1
+func (t *table) add(name string, amount int, f figures, service, table time.Duration, units faults.Units, logged int64) {
+	// Dollars of a million units, and of a million bytes, in us-east-1:
+	// aws.amazon.com/dynamodb/pricing/on-demand, aws.amazon.com/cloudwatch/pricing.
+	const writePrice, readPrice, logPrice = 0.625, 0.125, 0.0005
 	f.of = max(1, f.of)
 	cells := []string{name, strconv.Itoa(amount), fmt.Sprintf("%.0f", f.perSecond), "", ""}
 	if len(f.latencies) > 0 {
 		cells[3], cells[4] = milliseconds(f.latencies.Percentile(50)), milliseconds(f.latencies.Percentile(99))
 	}
 	cells = append(cells, milliseconds(service/time.Duration(f.of)), milliseconds(table/time.Duration(f.of)))
-	for _, n := range []float64{float64(units.Calls), units.Writes, units.Reads, units.Writes*writePrice + units.Reads*readPrice} {
+	for _, n := range []float64{float64(units.Calls), units.Writes, units.Reads} {
 		cells = append(cells, fmt.Sprintf("%.2f", n/float64(f.of)))
 	}
+	dollars := units.Writes*writePrice + units.Reads*readPrice + float64(logged)*logPrice
+	cells = append(cells, strconv.FormatInt(logged/int64(f.of), 10), fmt.Sprintf("%.2f", dollars/float64(f.of)))
 	t.rows = append(t.rows, cells)
 }
 

@@ -51,3 +51,12 @@ func processTime(pid int) time.Duration {
 	system, _ := strconv.ParseInt(fields[12], 10, 64)
 	return time.Duration(user+system) * tick
 }
+
+// Logged is how many bytes the service has logged so far.
+func (s *Service) Logged() int64 {
+	info, err := s.log.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
