@@ -24,13 +24,15 @@ func TestABatchWithoutFailuresIsAnsweredByAnEmptyList(t *testing.T) {
 	}
 	for function, f := range dynamotest.Model(t).Functions {
 		var event any
+		want := `{"batchItemFailures":[]}`
 		switch {
 		case function == "sweeper": // without a message it is the schedule's run, which has no answer
 			event = events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: string(nothing)}}}
 		case len(f.Queues) > 0:
 			event = events.SQSEvent{Records: []events.SQSMessage{}}
 		case len(f.Streams) > 0:
-			event = events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{}}
+			// The last event of a tumbling window has no records, and needs a state.
+			event, want = events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{}}, `{"state":{},"batchItemFailures":[]}`
 		default:
 			continue
 		}
@@ -44,7 +46,7 @@ func TestABatchWithoutFailuresIsAnsweredByAnEmptyList(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer, err := lambda.NewHandler(handler).Invoke(t.Context(), payload)
-			if got, want := string(answer), `{"batchItemFailures":[]}`; got != want || err != nil {
+			if got := string(answer); got != want || err != nil {
 				t.Errorf("got %s, %v; want %s", got, err, want)
 			}
 		})

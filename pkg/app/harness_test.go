@@ -19,6 +19,7 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/delivery/counter"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
@@ -29,7 +30,7 @@ import (
 )
 
 // harness is the service from a record's change to its receivers, in which days
-// pass in moments: the handlers of dispatcher, worker and sweeper as they are,
+// pass in moments: the handlers of dispatcher, counter, worker and sweeper as they are,
 // a real table with its stream, and receivers over HTTP, on one clock that
 // stands still while they work. The sweeper runs at every full minute, but for
 // those in which no due mark is near, when it would find nothing.
@@ -42,6 +43,7 @@ type harness struct {
 	workers    [2]*worker.Worker // instances, which take turns
 	sweeper    *sweeper.Sweeper
 	dispatcher *dispatcher.Dispatcher
+	counter    *counter.Counter
 	server     *httptest.Server
 	start      time.Time
 	grid       time.Time // of the next run of the sweeper
@@ -95,10 +97,11 @@ func (w *harness) boot() {
 	logger := w.Leaks.Logger()
 	for i := range w.workers {
 		w.workers[i] = worker.New(table("worker"), w.mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.Box,
-			worker.Config{Clock: w.Time, Random: w.nextRandom, Logger: logger})
+			worker.Config{Clock: w.Time, Random: w.nextRandom, Logger: logger, MaxAttempts: 200})
 	}
 	w.dispatcher = dispatcher.New(table("dispatcher"), w.mail, w, w.Time, logger)
 	w.dispatcher.Topic = w.topic
+	w.counter = counter.New(table("indexer"), w.mail, w.Time, logger)
 	w.sweeper = sweeper.New(table("sweeper"), w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, w.Time, logger)
 }
 
@@ -250,8 +253,8 @@ func (w *harness) nextRun() time.Time {
 	return run
 }
 
-// work hands the stream to the dispatcher and messages to the worker until
-// nothing is left of them at this time.
+// work hands the stream to the dispatcher and the counter, and messages to the
+// worker, until nothing is left of them at this time.
 func (w *harness) work() {
 	w.t.Helper()
 	for busy := true; busy; {
@@ -264,6 +267,14 @@ func (w *harness) work() {
 				}
 				return err
 			})
+			w.invoke(func() error {
+				batch := events.DynamoDBTimeWindowEvent{DynamoDBEvent: events.DynamoDBEvent{Records: records}}
+				if failures := w.counter.Handle(w.t.Context(), batch); len(failures) > 0 {
+					return fmt.Errorf("count: %+v", failures)
+				}
+				return nil
+			})
+			busy = true
 		}
 		for lane, most := range map[webhook.Lane]int{webhook.LaneMain: 10, webhook.LaneSlow: 5} {
 			if batch := w.mail.receive(lane, most); len(batch) > 0 {

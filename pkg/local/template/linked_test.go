@@ -55,11 +55,8 @@ func allowances() map[string][]string {
 // partly are the actions that a function needs of an operation, where it does not need all, or others.
 func partly() map[string]map[string][]string {
 	return map[string]map[string][]string{
-		"worker": {
-			"dynamodb.BatchExecuteStatement": {"dynamodb:PartiQLUpdate"},                  // of deliveries after their attempts
-			"dynamodb.TransactWriteItems":    {"dynamodb:PutItem", "dynamodb:UpdateItem"}, // of outcomes, of endpoints
-		},
-		"indexer": {"dynamodb.TransactWriteItems": {"dynamodb:PutItem"}}, // of counters
+		"worker":  {"dynamodb.TransactWriteItems": {"dynamodb:UpdateItem"}},                     // of endpoints
+		"indexer": {"dynamodb.TransactWriteItems": {"dynamodb:PutItem", "dynamodb:UpdateItem"}}, // of tallies, of endpoints
 	}
 }
 

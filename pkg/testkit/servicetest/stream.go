@@ -43,12 +43,20 @@ func (s *Service) Put(t testing.TB, kind commerce.Kind, previous *commerce.Store
 func (s *Service) StreamRecords(t testing.TB, itemTypes ...string) []events.DynamoDBEventRecord {
 	t.Helper()
 	var found []events.DynamoDBEventRecord
-	for _, r := range s.stream.read(t) {
+	for _, r := range s.dated(s.stream.read(t)) {
 		if slices.Contains(itemTypes, dynamo.StreamType(&r)) {
 			found = append(found, r)
 		}
 	}
 	return found
+}
+
+// dated gives records the time of the test's clock.
+func (s *Service) dated(records []events.DynamoDBEventRecord) []events.DynamoDBEventRecord {
+	for i := range records {
+		records[i].Change.ApproximateCreationDateTime.Time = s.Time()
+	}
+	return records
 }
 
 // Writes returns how many changes the table's stream got since the last call of
@@ -62,10 +70,7 @@ func (s *Service) Writes(t testing.TB) int {
 func (s *Service) CountStream(t testing.TB) {
 	t.Helper()
 	var batch events.DynamoDBTimeWindowEvent
-	batch.Records = s.counted.read(t)
-	for i := range batch.Records {
-		batch.Records[i].Change.ApproximateCreationDateTime.Time = s.Time()
-	}
+	batch.Records = s.dated(s.counted.read(t))
 	for range 2 {
 		c := counter.New(s.Table, s.Queues().Deliveries(), s.Time, s.Leaks.Logger())
 		if failures := c.Handle(t.Context(), batch); len(failures) > 0 {
