@@ -79,7 +79,7 @@ func (c code) reached(names ...string) map[string]bool {
 // that has them.
 func variables() map[string]string {
 	all := map[string]string{
-		"ServiceKey": "SERVICE_KEY", "AllowPrivateTargets": "ALLOW_PRIVATE_TARGETS", "RefusedPorts": "REFUSED_PORTS",
+		"ServiceKey": "SERVICE_KEY", "EndpointAttempts": "ENDPOINT_ATTEMPTS", "AllowPrivateTargets": "ALLOW_PRIVATE_TARGETS", "RefusedPorts": "REFUSED_PORTS",
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[app.Config]()) {
 		if name := f.Tag.Get("env"); name != "" {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
@@ -28,13 +29,21 @@ type permits struct {
 	holder string
 	clock  func() time.Time
 
-	mu         sync.Mutex
-	byEndpoint bounded[value.ID, *permit]
+	mu    sync.Mutex
+	known bounded[permitName, *permit]
 }
 
-// permit is this process's share in the attempts of an endpoint: the lease as
+// permitName names a permit of an endpoint to this process: it needs a second one
+// when it runs several batches at a time, as local runs do.
+type permitName struct {
+	endpoint value.ID
+	number   int
+}
+
+// permit is a share of this process in the attempts of an endpoint: the lease as
 // the store gave it, and what it is used for.
 type permit struct {
+	holder       string
 	lock         chan struct{} // full while the lease is read or the store is asked
 	until        time.Time     // of the lease; the zero time when there is none
 	refusedUntil time.Time
@@ -47,21 +56,25 @@ type permit struct {
 func newPermits(store Permits, most int, clock func() time.Time) *permits {
 	return &permits{
 		store: store, most: most, holder: value.NewRandomID().String(), clock: clock,
-		byEndpoint: newBounded[value.ID](rememberedEndpoints, func(p *permit) bool {
+		known: newBounded[permitName](rememberedEndpoints, func(p *permit) bool {
 			return len(p.lock)+len(p.running) > 0
 		}),
 	}
 }
 
-// find returns the permit of an endpoint. It stays known while its lock is
-// held or attempts are under way.
-func (p *permits) find(endpoint value.ID) *permit {
+// find returns a permit. It stays known while its lock is held or attempts are
+// under way.
+func (p *permits) find(endpoint value.ID, number int) *permit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	one, found := p.byEndpoint.get(endpoint)
+	name := permitName{endpoint, number}
+	one, found := p.known.get(name)
 	if !found {
-		one = &permit{lock: make(chan struct{}, 1), running: make(chan struct{}, webhook.AttemptsPerPermit)}
-		p.byEndpoint.put(endpoint, one)
+		one = &permit{
+			holder: p.holder + "/" + strconv.Itoa(number),
+			lock:   make(chan struct{}, 1), running: make(chan struct{}, webhook.AttemptsPerPermit),
+		}
+		p.known.put(name, one)
 	}
 	return one
 }
@@ -85,7 +98,7 @@ func (p *permits) renew(ctx context.Context, org, endpoint value.ID, one *permit
 	}
 	until := now.Add(leaseTime)
 	held, err = p.store.TakePermit(ctx, webhook.PermitRequest{
-		OrganizationID: org, EndpointID: endpoint, Holder: p.holder, Most: p.most, Pace: one.takePace(),
+		OrganizationID: org, EndpointID: endpoint, Holder: one.holder, Most: p.most, Pace: one.takePace(),
 		Now: value.TimeOf(now), Until: value.TimeOf(until),
 	})
 	if !held {
@@ -105,23 +118,25 @@ func (one *permit) takePace() webhook.Pace {
 }
 
 // start starts an attempt of the endpoint when the process holds a permit and
-// has fewer attempts under way than that permits; the permit is nil when it was not
+// has fewer attempts under way than it permits; the permit is nil when it was not
 // started. One whose message came alone needs no permit while the process has no
 // other under way: an endpoint that many messages wait for has batches of several,
 // so that no more than the processes' first attempts go past the bound.
 func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool) (*permit, error) {
-	one := p.find(endpoint)
-	if !alone || len(one.running) > 0 {
-		if held, err := p.renew(ctx, org, endpoint, one); !held || err != nil {
-			return nil, err
+	for number := range p.most {
+		one := p.find(endpoint, number)
+		if !alone || number > 0 || len(one.running) > 0 {
+			if held, err := p.renew(ctx, org, endpoint, one); !held || err != nil {
+				return nil, err
+			}
+		}
+		select {
+		case one.running <- struct{}{}:
+			return one, nil
+		default:
 		}
 	}
-	select {
-	case one.running <- struct{}{}:
-		return one, nil
-	default:
-		return nil, nil
-	}
+	return nil, nil
 }
 
 // end ends an attempt that took so long.

@@ -51,7 +51,7 @@ const most = 5
 
 func (p *permits) mustLease(t *testing.T, endpoint value.ID) {
 	t.Helper()
-	if _, err := p.renew(t.Context(), org, endpoint, p.find(endpoint)); err != nil {
+	if _, err := p.renew(t.Context(), org, endpoint, p.find(endpoint, 0)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -109,7 +109,7 @@ func TestLeaseIsRenewedInTimeForWholeAttempts(t *testing.T) {
 				t.Errorf("after %s more: the permit was asked for %d times, want %d", step.pass, d.calls, step.calls)
 			}
 			end := s.mustStart(t.Context())
-			if left := time.Until(d.held[s.holder].Std()); end == nil || left < 30*time.Second {
+			if left := time.Until(d.held[s.holder+"/0"].Std()); end == nil || left < 30*time.Second {
 				t.Errorf("after %s more: entered %t with %s left of the lease", step.pass, end != nil, left)
 			}
 			end()
@@ -175,7 +175,7 @@ func TestPermitThatCannotBeTakenIsNotHeld(t *testing.T) {
 		d := newStore()
 		d.err = errors.New("throttled")
 		s := newPermits(d, most, time.Now)
-		if _, err := s.renew(t.Context(), org, endpointA, s.find(endpointA)); !errors.Is(err, d.err) {
+		if _, err := s.renew(t.Context(), org, endpointA, s.find(endpointA, 0)); !errors.Is(err, d.err) {
 			t.Errorf("error %v, want %v", err, d.err)
 		}
 		if end := s.mustStart(t.Context()); end != nil {
@@ -196,16 +196,16 @@ func TestMemoryOfPermitsIsBounded(t *testing.T) {
 		s.mustLease(t, endpointA)
 		s.mustStart(t.Context())
 		for range 3 * rememberedEndpoints {
-			s.find(value.NewID())
+			s.find(value.NewID(), 0)
 		}
-		if n := len(s.byEndpoint.values); n > rememberedEndpoints {
+		if n := len(s.known.values); n > rememberedEndpoints {
 			t.Errorf("%d permits are remembered, want at most %d", n, rememberedEndpoints)
 		}
-		for range webhook.AttemptsPerPermit - 1 {
+		for range most*webhook.AttemptsPerPermit - 1 {
 			s.mustStart(t.Context())
 		}
 		if end := s.mustStart(t.Context()); end != nil {
-			t.Error("an attempt past the permit's was started, or those under way were forgotten")
+			t.Error("an attempt past the permits' was started, or those under way were forgotten")
 		}
 	})
 }

@@ -123,7 +123,7 @@ func New(store Store, queue Queue, client *outbound.Client, secrets *sealed.Box,
 	if cfg.Random == nil {
 		cfg.Random = rand.Float64
 	}
-	most := cfg.MaxAttempts / webhook.AttemptsPerPermit
+	most := max(webhook.FirstPermits, cfg.MaxAttempts/webhook.AttemptsPerPermit)
 	return &Worker{store: store, queue: queue, client: client, secrets: secrets, cfg: cfg, permits: newPermits(store, most, cfg.Clock)}
 }
 
