@@ -126,6 +126,11 @@ func TestTheStateIsRetained(t *testing.T) {
 		if deletion, update := textAt(resource, "DeletionPolicy"), textAt(resource, "UpdateReplacePolicy"); deletion != want || update != "Retain" {
 			t.Errorf("%s: policies %q and %q, want %s and Retain", id, deletion, update, want)
 		}
+		for name := range below(resource, "Properties") {
+			if strings.HasSuffix(name, "Name") {
+				t.Errorf("%s has a fixed %s: it stays when the stack is deleted, and blocks its creation", id, name)
+			}
+		}
 		held[textAt(resource, "Type")] = true
 	}
 	for id, resource := range below(service, "Resources") {
