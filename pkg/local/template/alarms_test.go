@@ -99,12 +99,12 @@ func rules() map[string]string {
 	const (
 		some     = "Maximum of 1m0s > 0, 1 times"
 		inFlight = "Maximum of 1m0s > 60000, 1 times"
-		iterator = "Maximum of 1m0s > 300000, 5 times or breaching"
 		throttle = "SUM(METRICS()) by Sum of 1m0s > 0, 3 times"
 	)
 	of := map[string]string{
 		"RecordsDLQAlarm": some, "DeliveriesDLQAlarm": some, "IndexJobsDLQAlarm": some, "ParkAlarm": some,
-		"DispatcherAgeAlarm": iterator, "IndexerAgeAlarm": iterator,
+		"DispatcherAgeAlarm":     "Maximum of 1m0s > 60000, 5 times or breaching",
+		"IndexerAgeAlarm":        "Maximum of 1m0s > 300000, 5 times or breaching",
 		"RecordsAgeAlarm":        "Maximum of 1m0s > 900, 3 times",
 		"ImportsAgeAlarm":        "Maximum of 1m0s > 21600, 3 times",
 		"IndexJobsAgeAlarm":      "Maximum of 1m0s > 1800, 3 times",

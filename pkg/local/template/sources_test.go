@@ -124,8 +124,8 @@ func TestSourcesLoseNothing(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("event source mappings (-want +got):\n%s", diff)
 	}
-	if factor := stack(t).Functions["dispatcher"].Streams[0].ParallelizationFactor; factor != 10 {
-		t.Errorf("factor %d of the dispatcher, want 10", factor)
+	if factor := stack(t).Functions["dispatcher"].Streams[0].ParallelizationFactor; factor != 2 {
+		t.Errorf("factor %d of the dispatcher, want 2", factor)
 	}
 }
 
