@@ -238,16 +238,26 @@ STATE = $(STACK)-state
 CHECK_SECRET = .build/sam/bin/python .tools/check_secret.py
 DEPLOY = $(SAM) deploy $(if $(CI),--no-confirm-changeset)
 
+# The SAM CLI does not read AWS_REGION.
+ifdef AWS_REGION
+export AWS_DEFAULT_REGION := $(AWS_REGION)
+endif
+
+.PHONY: preflight
+preflight: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## compare the account's quotas with what a deployment takes ([PROFILE=production] [PARAMETERS="Key=value ..."])
+	@.build/sam/bin/python .tools/preflight.py "$(PROFILE)" $(PARAMETERS)
+
 .PHONY: deploy
-deploy: build validate ## deploy state and service (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... or JWT_HS256_SECRET_ARN=... [STACK=name] [PARAMETERS="Key=value ..."])
+deploy: build validate ## deploy state and service (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... or JWT_HS256_SECRET_ARN=... [PROFILE=production] [STACK=name] [PARAMETERS="Key=value ..."])
 	@: "$${JWT_ISSUER:?set it}" "$${JWT_AUDIENCE:?set it}" "$${JWKS_URL:-$${JWT_HS256_SECRET_ARN:?set it, or JWKS_URL}}"
 	@[ -z "$${JWT_HS256_SECRET_ARN:-}" ] || $(CHECK_SECRET) "$$JWT_HS256_SECRET_ARN"
-	@$(DEPLOY) -t pkg/app/state/state.yaml --stack-name $(STATE) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
-	@outputs=$$($(SAM) list stack-outputs --stack-name $(STATE) --output json | \
+	@parameters=$$(python3 .tools/parameters.py "$(PROFILE)" $(PARAMETERS)); \
+	$(DEPLOY) -t pkg/app/state/state.yaml --stack-name $(STATE) $${parameters:+--parameter-overrides $$parameters}; \
+	outputs=$$($(SAM) list stack-outputs --stack-name $(STATE) --output json | \
 		python3 -c 'import json, sys; print(*("{OutputKey}={OutputValue}".format(**o) for o in json.load(sys.stdin)))'); \
 	$(DEPLOY) -t template.yaml --stack-name $(STACK) --parameter-overrides $$outputs \
 		Release=$$(date +%s) Architecture=$(AWS_ARCH) JwtIssuer="$$JWT_ISSUER" JwtAudience="$$JWT_AUDIENCE" \
-		$${JWKS_URL:+JwksUrl="$$JWKS_URL"} $${JWT_HS256_SECRET_ARN:+JwtHs256SecretArn="$$JWT_HS256_SECRET_ARN"} $(PARAMETERS)
+		$${JWKS_URL:+JwksUrl="$$JWKS_URL"} $${JWT_HS256_SECRET_ARN:+JwtHs256SecretArn="$$JWT_HS256_SECRET_ARN"} $$parameters
 
 .PHONY: clean
 clean: ## remove what was built, not what was stored

@@ -1,10 +1,11 @@
 """Deploys the service onto MiniStack, an emulator of AWS that enforces IAM per role, for make test-cloud: `deploy`
-makes or updates the stacks of state and service and prints the outputs of both as JSON, `delete` removes the service's,
-`bus` makes an event bus.
+makes or updates the stacks of state and service with the production profile and prints the outputs of both as JSON,
+`delete` removes both, `bus` makes an event bus.
 AWS_ENDPOINT_URL names the emulator. Run by the Python of the SAM CLI's own environment, from the root of the repository.
 
 What is deployed are copies of the templates. CHANGES lists all that differs in them, and COMPLETIONS what the emulator
-leaves out of the API and gets through API Gateway's own operations; each with its reason.
+leaves out of the API and gets through API Gateway's own operations; each with its reason. Of the production profile the
+emulator makes the alarms and the web ACL; it ignores kept concurrency, access logs and gradual deployment.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import time
 import urllib.parse
 
 import boto3
+from parameters import chosen
 from samcli.yamlhelper import yaml_dump, yaml_parse
 
 STATE = "commerce-state"
@@ -39,12 +41,14 @@ def main():
         return
     if options.command == "delete":
         sam("delete", STACK, "--no-prompts")
+        sam("delete", STATE, "--no-prompts")
         return
     boto3.client("s3").create_bucket(Bucket=BUCKET)
     architecture = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    _, state = deployed(STATE, "pkg/app/state/state.yaml", *options.parameters)
+    profile = [f"{name}={value}" for name, value in chosen("production", *options.parameters).items()]
+    _, state = deployed(STATE, "pkg/app/state/state.yaml", *profile)
     given = [f"{name}={value}" for name, value in state.items()]
-    template, service = deployed(STACK, "template.yaml", *given, f"Architecture={architecture}", f"Release={int(time.time())}", *options.parameters)
+    template, service = deployed(STACK, "template.yaml", *given, f"Architecture={architecture}", f"Release={int(time.time())}", *profile)
     complete(template, service)
     print(json.dumps(state | service))
 
@@ -92,11 +96,13 @@ def named_callers(template):
         variables["AWS_SDK_UA_APP_ID"] = pathlib.Path(properties["CodeUri"]).name
 
 
-def plain_alarms(template):
-    """The emulator refuses alarms on metric math."""
+def refused_resources(template):
+    """The emulator refuses alarms on metric math, and puts no web ACL before an API."""
     resources = template["Resources"]
-    for name in [n for n, r in resources.items() if r["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in r["Properties"]]:
-        del resources[name]
+    for name, resource in list(resources.items()):
+        math = resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in resource["Properties"]
+        if math or resource["Type"] == "AWS::WAFv2::WebACLAssociation":
+            del resources[name]
 
 
 def plain_concurrency(template):
@@ -144,7 +150,7 @@ def unescaped_media_types(template):
 
 # All that the copies have otherwise than the templates.
 CHANGES = [
-    named_callers, absolute_code, plain_alarms, plain_concurrency, secrets_by_arn, own_action_names, unescaped_media_types,
+    named_callers, absolute_code, refused_resources, plain_concurrency, secrets_by_arn, own_action_names, unescaped_media_types,
 ]
 
 

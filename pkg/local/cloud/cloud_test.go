@@ -60,6 +60,7 @@ func TestDeployedService(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
+		{"preflight", s.preflight},
 		{"routes without credentials", s.routes},
 		{"authorizer that cannot reach the issuer", s.issuerAway},
 		{"refused credentials", s.credentials},
@@ -67,6 +68,7 @@ func TestDeployedService(t *testing.T) {
 		{"records", s.records},
 		{"records over HTTP", s.postRecords},
 		{"lists", s.lists},
+		{"smoke", s.smoke},
 		{"another organization", s.otherOrganization},
 		{"token of the application", s.applicationToken},
 		{"webhook with a retry", s.webhook},
@@ -79,10 +81,23 @@ func TestDeployedService(t *testing.T) {
 		{"deletion of the endpoint and the application", s.remove},
 		{"update of the stack", s.update},
 		{"permissions", s.permissions},
-		{"deletion of the stack", s.deleteStack},
+		{"deletion of the stacks", s.deleteStacks},
 	} {
 		if !t.Run(step.name, step.run) {
 			return
+		}
+	}
+}
+
+// preflight finds that the account lacks the role of access logs, and nothing else.
+func (s *scenario) preflight(t *testing.T) {
+	for _, test := range []struct{ accessLogs, end string }{
+		{"without-role", "missing: AccessLogs=with-role, which sets the role for the account and region\n"},
+		{"with-role", "\nNothing is missing.\n"},
+	} {
+		out, _ := s.python(t, ".tools/preflight.py", "production", "AlarmTopicArn=arn", "AccessLogs="+test.accessLogs).CombinedOutput()
+		if !strings.HasSuffix(string(out), test.end) || strings.Count(string(out), "missing") != 1 {
+			t.Errorf("with AccessLogs=%s:\n%s", test.accessLogs, out)
 		}
 	}
 }
@@ -272,6 +287,15 @@ func (s *scenario) lists(t *testing.T) {
 	}
 }
 
+// smoke asks what an operator asks after a deployment.
+func (s *scenario) smoke(t *testing.T) {
+	cmd := s.python(t, ".tools/smoke.py", s.base(t))
+	cmd.Env = append(cmd.Env, "KEY="+s.reader.header.Get("X-API-Key"), "TOKEN="+s.token(t, s.organization, auth.Owner))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // otherOrganization tries to reach what is not its own.
 func (s *scenario) otherOrganization(t *testing.T) {
 	other := s.nobody.with("Authorization", "Bearer "+s.token(t, value.NewID(), auth.Owner))
@@ -405,8 +429,8 @@ func (s *scenario) update(t *testing.T) {
 	})
 }
 
-// deleteStack leaves the table, which outlives its stack.
-func (s *scenario) deleteStack(t *testing.T) {
+// deleteStacks leaves the table, which outlives its stack.
+func (s *scenario) deleteStacks(t *testing.T) {
 	s.tool(t, "delete")
 	if got := s.nobody.do(t, http.MethodGet, "/health", ""); got.status < http.StatusBadRequest {
 		t.Errorf("the API answers %d", got.status)

@@ -61,6 +61,7 @@ func deploy(t *testing.T) *deployment {
 func (d *deployment) parameters(others ...string) []string {
 	return append([]string{
 		"JwtIssuer=" + d.keys.URL, "JwtAudience=" + audience, "JwksUrl=" + d.keys.URL,
+		"AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
 		"AllowPrivateTargets=true", "DeletionProtection=false", "ArnEndpoints=all-accounts",
 	}, others...)
 }
@@ -95,7 +96,8 @@ func (d *deployment) startEmulator(t *testing.T) {
 	// Functions inherit this environment.
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "TMPDIR=" + cmd.Dir, "GATEWAY_PORT=" + port, "BIND_HOST=127.0.0.1",
-		"AUTH=true", "LAMBDA_EXECUTOR=local", "IOT_MTLS_ENABLED=false", "SFTP_ENABLED=false", "AWS_ENDPOINT_URL=" + d.calls.server.URL,
+		"AUTH=true", "LAMBDA_EXECUTOR=local", "LAMBDA_ACCOUNT_CONCURRENCY=1000",
+		"IOT_MTLS_ENABLED=false", "SFTP_ENABLED=false", "AWS_ENDPOINT_URL=" + d.calls.server.URL,
 	}
 	child.Apart(cmd) // its functions are in its process group, and end with that
 	cmd.WaitDelay = time.Second
@@ -123,10 +125,7 @@ func (d *deployment) startEmulator(t *testing.T) {
 // tool runs .tools/cloud.py on the emulator and returns what it prints.
 func (d *deployment) tool(t *testing.T, command string, arguments ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), file(t, ".build/sam/bin/python"), append([]string{".tools/cloud.py", command}, arguments...)...)
-	cmd.Dir = file(t, ".")
-	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+d.emulator, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-		"AWS_SESSION_TOKEN=", "AWS_DEFAULT_REGION=us-east-1")
+	cmd := d.python(t, append([]string{".tools/cloud.py", command}, arguments...)...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -134,6 +133,16 @@ func (d *deployment) tool(t *testing.T, command string, arguments ...string) []b
 		t.Fatalf("%s: %v\n%s%s", command, err, out, said.Bytes())
 	}
 	return out
+}
+
+// python is a program for the emulator as its account of AWS.
+func (d *deployment) python(t *testing.T, arguments ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), file(t, ".build/sam/bin/python"), arguments...)
+	cmd.Dir = file(t, ".")
+	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+d.emulator, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_SESSION_TOKEN=", "AWS_DEFAULT_REGION=us-east-1")
+	return cmd
 }
 
 // token signs a token of an organization's user.

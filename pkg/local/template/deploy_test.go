@@ -13,9 +13,11 @@ import (
 const samThatShowsItsArguments = `#!/bin/sh
 case $1 in
 list) echo '[{"OutputKey": "TableName", "OutputValue": "a-table", "Description": "of '"$4"'"}]' ;;
-*) printf '%s\n' "$@" ;;
+*) printf '%s\n' "$@" "in ${AWS_DEFAULT_REGION:-}" ;;
 esac
 `
+
+const unset = "not set, so as deployed before or by default:"
 
 // make deploy is run with a sam that shows its arguments.
 func TestMakeDeployPassesWhatIsSet(t *testing.T) {
@@ -33,6 +35,14 @@ func TestMakeDeployPassesWhatIsSet(t *testing.T) {
 		"neither":             {common, nil, ""},
 		"the state's outputs": {append(common, "JWKS_URL=u", "STACK=shop"), []string{"pkg/app/state/state.yaml", "shop-state", "template.yaml", "shop", "TableName=a-table"}, "LogRetentionDays"},
 		"parameters":          {append(common, "JWKS_URL=u", "PARAMETERS=LogRetentionDays=7"), []string{"LogRetentionDays=7"}, "JwtHs256Secret"},
+		"a parameter of none": {append(common, "JWKS_URL=u", "PARAMETERS=AddressRates=600"), nil, "state.yaml"},
+		"a text":              {append(common, "JWKS_URL=u", "PARAMETERS=AddressRate"), nil, "state.yaml"},
+		"no safety":           {append(common, "JWKS_URL=u"), []string{unset + " AlarmTopicArn AccountConcurrency AuthorizerConcurrency DevelopersConcurrency WebhooksConcurrency ApiConcurrency AddressRate AccessLogs"}, ""},
+		"some safety":         {append(common, "JWKS_URL=u", "PARAMETERS=AddressRate=600 AccessLogs=none"), []string{unset + " AlarmTopicArn AccountConcurrency AuthorizerConcurrency DevelopersConcurrency WebhooksConcurrency ApiConcurrency"}, ""},
+		"production":          {append(common, "JWKS_URL=u", "PROFILE=production", "PARAMETERS=AlarmTopicArn=arn ApiConcurrency=7"), []string{"AlarmTopicArn=arn", "ApiConcurrency=7", "AccessLogs=without-role"}, unset},
+		"production, unheard": {append(common, "JWKS_URL=u", "PROFILE=production"), nil, "state.yaml"},
+		"no such profile":     {append(common, "JWKS_URL=u", "PROFILE=staging"), nil, "state.yaml"},
+		"a region":            {append(common, "JWKS_URL=u", "AWS_REGION=eu-west-1"), []string{"in eu-west-1"}, ""},
 		"no issuer":           {[]string{"JWT_AUDIENCE=commerce", "JWKS_URL=u"}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
