@@ -68,8 +68,8 @@ first-hour: ## time what the README tells a new user, from a fresh clone to a ve
 	python3 .tools/first_hour.py
 
 .PHONY: smoke
-smoke: ## run the service on each table server and ask what README's tour asks (Maven and Java for one of them)
-	go test -tags lambda.norpc,emulate -count=1 -timeout 5m -run Smoke ./pkg/cmd/commerce
+smoke: ## ask a service what README's tour asks (URL=https://... KEY=... or TOKEN=...; without URL a local one on each table server, which takes Maven and Java)
+	@$(if $(URL),python3 .tools/smoke.py "$(URL)",go test -tags lambda.norpc,emulate -count=1 -timeout 5m -run 'Smoke$$' ./pkg/cmd/commerce)
 
 # Everything, unless PKG and RUN name packages and tests. Lint vets. Tests wait for
 # servers, so more packages run at a time than there are processors.
