@@ -31,6 +31,10 @@ const (
 	eraseBatch = 250
 	// maxLeft bounds the records that are told to be left.
 	maxLeft = 20
+	// messageLooks, each after messagePause, is how often the queues of deliveries are
+	// looked at: longer than a message waits for its retry.
+	messageLooks = 240
+	messagePause = 5 * time.Second
 )
 
 // Erasure erases an organization or one customer of it from the table and from
@@ -127,8 +131,14 @@ func (e *Erasure) Erase(ctx context.Context) (*Erased, error) {
 			return nil, err
 		}
 	}
-	var err error
+	gone, err := e.awaitMessages(ctx, done.Items["delivery"] > 0)
+	if err != nil {
+		return nil, err
+	}
 	done.Left, err = e.left(ctx)
+	if !gone {
+		done.Left = append(done.Left, "messages of deliveries that no worker has received since: run the command again")
+	}
 	return done, err
 }
 

@@ -64,7 +64,11 @@ func (s state) erasure(t *testing.T, customer value.ID) *ops.Erasure {
 	t.Helper()
 	return &ops.Erasure{
 		Table: s.Table, Lists: s.lists(), Compactor: s.compactor(), Client: s.Queues().Client, Queues: s.status(t, false),
-		Organization: s.Org, Customer: customer, Clock: s.Time, Pause: func(context.Context, time.Duration) error { return nil },
+		Organization: s.Org, Customer: customer, Clock: s.Time,
+		Pause: func(context.Context, time.Duration) error {
+			s.take(t, servicetest.MainQueue) // as the worker does
+			return nil
+		},
 	}
 }
 
@@ -116,6 +120,22 @@ func textsOf(v types.AttributeValue) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// A message that waits may carry the payload of an event: the erasure says so while
+// one does.
+func TestEraseTellsOfMessagesThatWait(t *testing.T) {
+	t.Parallel()
+	s := newState(t)
+	s.Endpoint(t, "*")
+	gone := newPerson("quenby")
+	s.stores(t, gone)
+	e, pauses := s.erasure(t, gone.id), 0
+	e.Pause = func(context.Context, time.Duration) error { pauses++; return nil }
+	erased, err := e.Erase(t.Context())
+	if err != nil || pauses < 100 || !slices.ContainsFunc(erased.Left, func(line string) bool { return strings.Contains(line, "run the command again") }) {
+		t.Errorf("left %q, %v, after %d pauses; want the messages that wait", erased.Left, err, pauses)
+	}
 }
 
 // owned returns the organization's items, as text.

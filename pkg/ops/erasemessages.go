@@ -35,6 +35,33 @@ func (e *Erasure) eraseMessages(ctx context.Context, found map[string]int, erase
 	return mixed, nil
 }
 
+// awaitMessages waits until the messages of erased deliveries, which may carry a
+// payload, are gone: a worker deletes a message whose delivery it does not find. It
+// reports whether the queues of deliveries were empty then.
+func (e *Erasure) awaitMessages(ctx context.Context, erased bool) (gone bool, err error) {
+	for look := 0; erased && !gone && look < messageLooks; look++ {
+		gone = true
+		for _, q := range e.Queues {
+			if q.purpose == work && strings.Contains(q.Name, deliveriesQueueName) {
+				now, err := readQueue(ctx, e.Client, q.url)
+				if err != nil {
+					return false, err
+				}
+				gone = gone && now.All() == 0
+			}
+		}
+		if !gone {
+			if err := e.Pause(ctx, messagePause); err != nil {
+				return false, err
+			}
+		}
+	}
+	return gone || !erased, nil
+}
+
+// deliveriesQueueName is a part of the names of the queues of deliveries.
+const deliveriesQueueName = "DeliveriesQueue"
+
 func (e *Erasure) eraseMessagesOf(ctx context.Context, scan *QueueScan, erase bool) (ours, mixed int, err error) {
 	var mu sync.Mutex
 	err = scan.Run(ctx, scanWorkers, func(_ context.Context, batch []Message) (done []Message, err error) {

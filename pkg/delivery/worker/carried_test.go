@@ -1,0 +1,105 @@
+package worker_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// carried stores a delivery of a fresh event and returns the messages that carry its
+// input, as many as asked for.
+func (h *harness) carried(t *testing.T, e *webhook.Endpoint, messages int) (d *webhook.Delivery, got []events.SQSMessage) {
+	t.Helper()
+	const object = `{"total":12.5,"name":"caf\u00e9 ☕"}`
+	ev := h.Event(t, object)
+	body, err := ev.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = webhook.NewDelivery(ev, e, "", h.Now())
+	if existing, err := h.Table.CreateDelivery(t.Context(), d); existing != nil || err != nil {
+		t.Fatalf("CreateDelivery: %+v, %v", existing, err)
+	}
+	move := queue.MoveOf(d, h.Now())
+	move.Carried = webhook.Carry(d, e, webhook.ApplicationActive, body, h.Now())
+	for range messages {
+		if err := h.deliveries.Move(t.Context(), webhook.LaneMain, move); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(got) < messages {
+		got = append(got, h.receive(t)...)
+	}
+	return d, got
+}
+
+func TestAFirstAttemptIsMadeWithoutARead(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, secret := h.endpoint(t, rcv.url, 3)
+	d, messages := h.carried(t, e, 1)
+	if strings.Contains(messages[0].Body, strings.TrimPrefix(secret, "whsec_")) {
+		t.Error("the message has the endpoint's secret in clear")
+	}
+	h.leaves(t, 0, h.failing("DeliveryInputs", always1000, errBusy, nil), messages...)
+	h.delivery(t, d, webhook.DeliveryDelivered, 1)
+	h.counters(t, e, 1, 0)
+	read := h.event(t, e)
+	h.leaves(t, 0, h.Worker, h.receive(t)...)
+	h.delivery(t, read, webhook.DeliveryDelivered, 1)
+	requests := rcv.requests(t, 2)
+	if first, second := requests[0], requests[1]; len(first.body) != len(second.body) || first.header.Get("Webhook-Id") != d.EventID.String() {
+		t.Errorf("got %s and %s, want the same but for times and ids", first.body, second.body)
+	}
+}
+
+// What a message carries is good for five seconds and for its first receive.
+func TestAChangeOfTheEndpointActsWithinFiveSeconds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after    time.Duration
+		receives string
+		want     webhook.DeliveryStatus
+	}{
+		"at once":                {0, "1", webhook.DeliveryDelivered},
+		"just before":            {webhook.CarriedFor - time.Millisecond, "1", webhook.DeliveryDelivered},
+		"after five seconds":     {webhook.CarriedFor, "1", webhook.DeliveryHeld},
+		"when it came once more": {0, "2", webhook.DeliveryHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			e, _ := h.endpoint(t, newReceiver(t, always(http.StatusOK)).url, 3)
+			d, messages := h.carried(t, e, 1)
+			h.SetStatus(t, e.ID, webhook.Paused)
+			h.Pass(tt.after)
+			messages[0].Attributes["ApproximateReceiveCount"] = tt.receives
+			h.leaves(t, 0, h.Worker, messages...)
+			if got := h.StoredDelivery(t, d.ID); got.Status != tt.want {
+				t.Errorf("the delivery is %s, want %s", got.Status, tt.want)
+			}
+		})
+	}
+}
+
+// A batch of the stream that comes twice sends two messages. The receiver may be
+// asked twice; one attempt is recorded and counted.
+func TestAMessageThatIsSentTwiceCountsOnce(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, _ := h.endpoint(t, rcv.url, 3)
+	d, messages := h.carried(t, e, 2)
+	for _, m := range messages {
+		h.leaves(t, 0, h.Worker, m)
+	}
+	h.delivery(t, d, webhook.DeliveryDelivered, 1)
+	h.counters(t, e, 1, 0)
+	requests := rcv.requests(t, 2)
+	if first, second := requests[0].header.Get("Webhook-Id"), requests[1].header.Get("Webhook-Id"); first != second {
+		t.Errorf("webhook-id %s and %s, want the same", first, second)
+	}
+}
