@@ -21,6 +21,11 @@ import (
 func faultyTable(t *testing.T, rates faults.Rates) (*dynamo.Table, *faults.Proxy) {
 	t.Helper()
 	client, name := dynamotest.Client(t)
+	return behindProxy(t, client, name, rates, time.Now)
+}
+
+func behindProxy(t *testing.T, client *dynamodb.Client, name string, rates faults.Rates, now func() time.Time) (*dynamo.Table, *faults.Proxy) {
+	t.Helper()
 	proxy, err := faults.New(*client.Options().BaseEndpoint, faults.Config{Rates: rates})
 	must(t, err)
 	must(t, proxy.Start("127.0.0.1:0"))
@@ -28,7 +33,7 @@ func faultyTable(t *testing.T, rates faults.Rates) (*dynamo.Table, *faults.Proxy
 	endpoint := proxy.Endpoint("table")
 	return dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
 		o.BaseEndpoint, o.Retryer = &endpoint, promptRetryer()
-	}), name, time.Now), proxy
+	}), name, now), proxy
 }
 
 // broken are the ways in which a call fails or only seems to.

@@ -18,33 +18,31 @@ import (
 const (
 	attrActive    = "active"
 	activityLease = 30 * time.Second
-	// maxOrganizations bounds the organizations that a process remembers.
-	maxOrganizations = 10_000
+	// maxMemory bounds the keys that a process remembers.
+	maxMemory = 50_000
 )
 
-// organizations remembers a time for each organization. It is safe for
-// concurrent use.
-type organizations struct {
-	mu    sync.Mutex
-	times map[value.ID]value.Time
+// memory remembers a value for each key, until there are too many. Its zero
+// value is ready, and safe for concurrent use.
+type memory[K comparable, V any] struct {
+	mu     sync.Mutex
+	values map[K]V
 }
 
-func newOrganizations() *organizations { return &organizations{times: map[value.ID]value.Time{}} }
-
-// get returns 0 for an organization that is not remembered.
-func (o *organizations) get(org value.ID) value.Time {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.times[org]
+// get returns the zero value for a key that is not remembered.
+func (m *memory[K, V]) get(k K) V {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.values[k]
 }
 
-func (o *organizations) set(org value.ID, at value.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.times) >= maxOrganizations {
-		clear(o.times)
+func (m *memory[K, V]) set(k K, v V) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.values == nil || len(m.values) >= maxMemory {
+		m.values = map[K]V{}
 	}
-	o.times[org] = at
+	m.values[k] = v
 }
 
 // Activity reads until when an organization is active, eventually consistent; 0

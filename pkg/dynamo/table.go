@@ -24,19 +24,17 @@ type Table struct {
 	client *dynamodb.Client
 	name   string
 	now    func() time.Time
-	packer func() *packer // of payloads, made when it is first needed
-	active *organizations // until when they are known to be active
-	// unsigned are those that are known to have no keys of signed senders.
-	unsigned *organizations
+	packer func() *packer               // of payloads, made when it is first needed
+	active memory[value.ID, value.Time] // until when organizations are known to be active
+	// unsigned are the organizations that are known to have no keys of signed senders.
+	unsigned memory[value.ID, value.Time]
+	tails    memory[string, writtenTail] // by partition key
 }
 
 // New returns the table of the name; now is the clock that decides what has
 // expired.
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
-	return &Table{
-		client: client, name: name, now: now,
-		packer: sync.OnceValue(newPacker), active: newOrganizations(), unsigned: newOrganizations(),
-	}
+	return &Table{client: client, name: name, now: now, packer: sync.OnceValue(newPacker)}
 }
 
 // Name returns the table's name.

@@ -45,26 +45,48 @@ const (
 	// tailPutTime bounds a try with its repetitions, and so how old an entry's
 	// time can be when readers see it.
 	tailPutTime = 10 * time.Second
+	// writtenTime is how long a process remembers its last entry. It is far shorter
+	// than TailRetention: age must not have removed what others appended since.
+	writtenTime = time.Hour
 )
+
+// writtenTail is the entry that a process wrote last to a tail.
+type writtenTail struct {
+	index.Position
+	at    time.Time // when, by the clock of the process
+	alone bool      // nobody else had appended since the process's entry before it
+}
 
 // AppendTail appends an entry. Entries become visible in the order of their
 // sequences, at times that rise with them, whatever the clocks of the writers
 // say. After an error the entry may be there nevertheless.
+//
+// A process that is alone at a tail puts its next entry behind its last one,
+// without asking where the tail ends. Where others write too it asks each time:
+// most of its puts would be refused. Only age removes entries, also those that are
+// flushed, so the number behind an entry younger than writtenTime is free only at
+// the tail's end. The id of an erased organization is not used again before that
+// time is over, as pkg/ops/OPERATING.md asks.
 //
 // entry makes the body, of at most [index.MaxBody] bytes, for the position that
 // the entry would get, Sum not set. It is called before each try, so that it
 // can do what must be done by the time the entry is there, even if the caller
 // dies then. Its error ends the attempt.
 func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry func(next index.Position) (body []byte, err error)) (next index.Position, err error) {
-	token := newToken()
+	token, tail := newToken(), tailPartition(org, list)
+	last := t.tails.get(tail)
+	ask := !last.alone || t.now().Sub(last.at) >= writtenTime
 	err = retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
-		end, err := t.TailEnd(ctx, org, list)
-		if err != nil {
-			return false, err
+		end := last.Position
+		if ask {
+			if end, err = t.TailEnd(ctx, org, list); err != nil {
+				return false, err
+			}
 		}
 		ctx, cancel := context.WithTimeout(ctx, tailPutTime)
 		defer cancel()
-		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(t.now()), end.At+1), Previous: end.At}
+		now := t.now()
+		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(now), end.At+1), Previous: end.At}
 		body, err := entry(next)
 		if err == nil {
 			err = checkBody("an entry of the tail", body)
@@ -78,8 +100,12 @@ func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry
 		next.Sum = end.Sum + uint64(len(body))
 		it := tailKey(org, list, next.Sequence).newItem(typeTail)
 		it[attrAt], it[attrSum], it[attrBody] = num(next.At), num(next.Sum), binary(body)
-		it[attrExpires] = num(t.now().Add(TailRetention).Unix())
+		it[attrExpires] = num(now.Add(TailRetention).Unix())
 		_, done, err = t.putOnce(ctx, "append to the tail", it, token, ifAbsent)
+		if done {
+			t.tails.set(tail, writtenTail{next, now, end.Sequence == last.Sequence})
+		}
+		ask = true
 		return done, err
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
@@ -147,6 +149,88 @@ func TestTailGoesOnAfterItsEntriesAreGone(t *testing.T) {
 				t.Errorf("the tail shows %d entries, want the new one only", len(shown))
 			}
 		})
+	}
+}
+
+// A writer has appended two entries; then others act, or time passes.
+func TestAWriterAsksWhereTheTailEndsUnlessItIsAlone(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		others   bool   // append an entry
+		covered  uint64 // by the manifest
+		removed  bool   // all entries, by age
+		lost     bool   // the answer to an entry of the writer's
+		after    time.Duration
+		sequence uint64
+		queries  int
+	}{
+		{name: "alone", sequence: 3},
+		{name: "folded", covered: 2, sequence: 3},
+		{name: "for nearly an hour", after: time.Hour - 1, sequence: 3},
+		{name: "for an hour", after: time.Hour, sequence: 3, queries: 1},
+		{name: "others", others: true, sequence: 4, queries: 1},
+		{name: "others, folded", others: true, covered: 3, sequence: 4, queries: 1},
+		{name: "others, removed", others: true, covered: 3, removed: true, after: dynamo.TailRetention, sequence: 4, queries: 2},
+		{name: "lost answer", lost: true, sequence: 4, queries: 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			client, name := dynamotest.Client(t)
+			now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+			clock := func() time.Time { return now }
+			table, proxy := behindProxy(t, client, name, nil, clock)
+			org := value.NewID()
+			appendTail(t, table, org, "1")
+			appendTail(t, table, org, "2")
+			if row.others {
+				appendTail(t, dynamo.New(client, name, clock), org, "3")
+			}
+			if row.lost {
+				proxy.SetOperation("PutItem", faults.Every(1, faults.LostAnswer))
+				if _, err := table.AppendTail(t.Context(), org, list, fixed([]byte("3"))); err == nil {
+					t.Error("the answer was not lost")
+				}
+				proxy.Off()
+			}
+			if row.covered > 0 {
+				putManifest(t, table, org, index.StoredManifest{Version: 1, Covered: row.covered})
+			}
+			if row.removed {
+				removeEntries(t, client, name, org, 1, 2, 3)
+			}
+			now = now.Add(row.after)
+			before := proxy.Counts().Requests["Query"]
+			got := appendTail(t, table, org, "!")
+			if queries := proxy.Counts().Requests["Query"] - before; got.Sequence != row.sequence || queries != row.queries {
+				t.Errorf("appended entry %d with %d queries, want %d with %d", got.Sequence, queries, row.sequence, row.queries)
+			}
+		})
+	}
+}
+
+func TestManyWritersShareATail(t *testing.T) {
+	const writers, each = 64, 3
+	client, name := dynamotest.Client(t)
+	org := value.NewID()
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			table := dynamo.New(client, name, time.Now)
+			for n := range each {
+				if _, err := table.AppendTail(t.Context(), org, list, fixed(fmt.Append(nil, w, n))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	bodies := map[string]bool{}
+	for n, e := range readTail(t, dynamo.New(client, name, time.Now), org, 0) {
+		if bodies[string(e.Body)] = true; e.Sequence != uint64(n+1) {
+			t.Errorf("entry %d has the sequence %d", n+1, e.Sequence)
+		}
+	}
+	if len(bodies) != writers*each {
+		t.Errorf("got %d entries, want those of %d writers, %d each", len(bodies), writers, each)
 	}
 }
 
