@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -173,6 +174,7 @@ type measuredTails struct {
 	// newest is the latest revision of each list that was decoded since its last
 	// entry, by organization and list.
 	newest map[tailOf]int64
+	mu     sync.Mutex // guards newest
 }
 
 type tailOf struct {
@@ -184,6 +186,8 @@ type tailOf struct {
 func (m *measuredTails) decode(decode indexer.Decoder) indexer.Decoder {
 	return func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
 		changes, err := decode(r)
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		for _, c := range changes {
 			of := tailOf{c.Org, c.List.Name}
 			m.newest[of] = max(m.newest[of], c.Revision)
@@ -194,6 +198,8 @@ func (m *measuredTails) decode(decode indexer.Decoder) indexer.Decoder {
 
 func (m *measuredTails) AppendTail(ctx context.Context, org value.ID, list string, body func(next index.Position) ([]byte, error)) (index.Position, error) {
 	at, err := m.Storage.AppendTail(ctx, org, list, body)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if revision, ok := m.newest[tailOf{org, list}]; ok && err == nil {
 		delete(m.newest, tailOf{org, list})
 		now := m.clock()

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -23,6 +25,7 @@ import (
 
 // puts watches what a client puts, by the type of the item.
 type puts struct {
+	mu    sync.Mutex
 	of    map[string]int
 	fails string // the type that cannot be put
 }
@@ -44,7 +47,9 @@ func (p *puts) put(ctx context.Context, in middleware.InitializeInput, next midd
 		if itemType == p.fails {
 			return middleware.InitializeOutput{}, middleware.Metadata{}, errors.New("gone")
 		}
+		p.mu.Lock()
 		p.of[itemType]++
+		p.mu.Unlock()
 	}
 	return next.HandleInitialize(ctx, in)
 }
@@ -130,6 +135,64 @@ func TestOrganizationsAreRegisteredOncePerListAndWeek(t *testing.T) {
 			t.Errorf("%s later: registered %v, want %v", row.after, got, orgs)
 		}
 	}
+}
+
+// slowTails take a second for each entry, and refuse those of one organization.
+type slowTails struct {
+	storage
+	refused value.ID
+}
+
+func (s *slowTails) AppendTail(ctx context.Context, org value.ID, list string, entry func(index.Position) ([]byte, error)) (index.Position, error) {
+	time.Sleep(time.Second)
+	if org == s.refused {
+		return index.Position{}, errors.New("busy")
+	}
+	return s.storage.AppendTail(ctx, org, list, entry)
+}
+
+// Each of 33 organizations has a thing that changes twice in a batch.
+func TestListsAreWrittenSixteenAtATimeWithOneChangeOfADocument(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemoryHarness()
+		tails, owners := &slowTails{storage: w.storage}, map[value.ID]value.ID{}
+		for range 33 {
+			id, org := value.NewID(), value.NewRandomID()
+			owners[id], tails.refused = org, org
+			w.put(id, thing{size: 1, month: 1})
+			w.put(id, thing{size: 2, month: 1})
+		}
+		writer := indexer.New(tails, func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+			found, err := w.decode(r)
+			for i := range found {
+				found[i].Org = owners[value.MustID(r.Change.NewImage["id"].String())]
+			}
+			return found, err
+		}, &parked{}, w, slog.New(slog.DiscardHandler))
+		response, err := writer.Handle(t.Context(), events.DynamoDBEvent{Records: w.stream})
+		if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != "0" {
+			t.Errorf("a list is refused: got %+v, %v; want a failure of sequence 0", response, err)
+		}
+		tails.refused = value.ID{}
+		w.storage.(*memory).memoryContent = newMemory(w.clock).memoryContent
+		start := time.Now()
+		w.handle(t, writer, w.stream)
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("33 lists took %s, want thrice the time of one", took)
+		}
+		for id, org := range owners {
+			var found []int64
+			err := index.Index{Key: index.Key{Org: org, List: w.list}, Reader: w.storage}.Tail(t.Context(), 0, true, func(_ uint64, e index.TailEntry) error {
+				for _, d := range e.Documents() {
+					found = append(found, d.Revision)
+				}
+				return nil
+			})
+			if want := []int64{w.things[id].revision}; err != nil || !slices.Equal(found, want) {
+				t.Errorf("the list has the revisions %d, %v; want the later one, %d", found, err, want)
+			}
+		}
+	})
 }
 
 // A rebuild of an organization nothing of which was indexed before begins its

@@ -3,8 +3,10 @@
 //
 // Replays and records out of order are harmless, since the higher revision of
 // a document wins. One batch costs one small write per list, however many
-// documents the list has. Package compactor moves the tail into segments, and
-// package index describes the whole way of a change.
+// documents the list has; it has one entry for a document that it changes
+// twice. The lists of a batch are written side by side, maxAppends at a time.
+// Package compactor moves the tail into segments, and package index describes
+// the whole way of a change.
 package indexer
 
 import (
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -31,9 +34,11 @@ const (
 	flushEntries = 256
 	flushBytes   = 256 << 10
 	flushWithin  = 7 * 24 * time.Hour
+	// maxAppends bounds the lists that are written at a time.
+	maxAppends = 16
 )
 
-// Storage keeps the tails.
+// Storage keeps the tails. It is safe for concurrent use.
 type Storage interface {
 	// AppendTail appends an entry. It asks for the body before each try, with
 	// the position that the entry would get; an error of body ends the attempt.
@@ -83,10 +88,18 @@ func (x *Indexer) Handle(ctx context.Context, batch events.DynamoDBEvent) (event
 			keepNewest(newest, c)
 		}
 	}
+	group, appending := errgroup.WithContext(ctx)
+	group.SetLimit(maxAppends)
 	for key, documents := range newest {
-		if err := x.append(ctx, key, sorted(documents)); err != nil {
-			return x.retry(ctx, batch, fmt.Errorf("append %d changes of %s: %w", len(documents), key.List.Name, err))
-		}
+		group.Go(func() error {
+			if err := x.append(appending, key, sorted(documents)); err != nil {
+				return fmt.Errorf("append %d changes of %s: %w", len(documents), key.List.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return x.retry(ctx, batch, err)
 	}
 	return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}, nil
 }
