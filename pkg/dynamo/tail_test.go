@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -309,5 +310,45 @@ func TestAnOvertakenAppendIsPreparedAnew(t *testing.T) {
 	})
 	if err != nil || tries != 4 || got.Sequence != 4 || got.Sum != 16 {
 		t.Errorf("got %+v, %v after %d tries, want the sequence 4 and the sum 16 after 4", got, err, tries)
+	}
+}
+
+// BenchmarkSharedTail has processes append to one tail, all together 2,000 times a
+// second, or as often as they can.
+func BenchmarkSharedTail(b *testing.B) {
+	const rate = 2000
+	for _, row := range []struct {
+		writers int
+		delay   time.Duration
+	}{{1, 0}, {8, 0}, {64, 0}, {64, 10 * time.Millisecond}} {
+		b.Run(fmt.Sprintf("writers=%d,delay=%s", row.writers, row.delay), func(b *testing.B) {
+			client, name := dynamotest.Client(b)
+			cfg := faults.Config{Meter: faults.NewMeter(), Delay: row.delay}
+			org := value.NewID()
+			var appended, failed atomic.Int64
+			for b.Loop() {
+				var group sync.WaitGroup
+				for range row.writers {
+					table := dynamo.New(dynamodb.New(client.Options(), cfg.Install), name, time.Now)
+					group.Go(func() {
+						start := time.Now()
+						for due := start; time.Since(start) < 5*time.Second; due = due.Add(time.Second * time.Duration(row.writers) / rate) {
+							if _, err := table.AppendTail(b.Context(), org, list, fixed(make([]byte, 500))); err != nil {
+								failed.Add(1)
+							}
+							appended.Add(1)
+							time.Sleep(time.Until(due))
+						}
+					})
+				}
+				group.Wait()
+			}
+			units, n := cfg.Meter.Total(), float64(appended.Load()-failed.Load())
+			b.ReportMetric(n/b.Elapsed().Seconds(), "appends/s")
+			b.ReportMetric(float64(failed.Load())/n, "failures/append")
+			b.ReportMetric(float64(units.Calls)/n, "calls/append")
+			b.ReportMetric(units.Writes/n, "WCU/append")
+			b.ReportMetric(units.Reads/n, "RCU/append")
+		})
 	}
 }

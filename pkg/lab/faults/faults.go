@@ -1,5 +1,5 @@
 // Package faults is a proxy in front of a DynamoDB-compatible server. It throttles, hangs, loses requests and answers,
-// and does batches by halves, at rates that may change while it runs. Its answers look like DynamoDB's, and a write is
+// and does batches by halves, at rates that may change while it runs, and delays requests. Its answers look like DynamoDB's, and a write is
 // done exactly when the fault's description says so. It is a proxy because functions are processes: it reaches them by
 // the endpoint in their environment.
 package faults

@@ -3,7 +3,6 @@ package faults
 import (
 	"bytes"
 	"maps"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -52,10 +51,7 @@ func (m *Meter) Uses() map[string]Units {
 }
 
 // Measure is an option of a client of a server that does not verify signatures. It needs no proxy.
-func (m *Meter) Measure(o *dynamodb.Options) {
-	p := newProxy(Config{Meter: m})
-	o.HTTPClient = &http.Client{Transport: transport{p}}
-}
+func (m *Meter) Measure(o *dynamodb.Options) { Config{Meter: m}.Install(o) }
 
 // ask has a request on items ask for what it consumes.
 func (m *Meter) ask(op string, body []byte) []byte {

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
@@ -26,6 +28,12 @@ type Config struct {
 	Rates      Rates            // of every operation that Operations does not name
 	Operations map[string]Rates // by name, such as Query
 	Meter      *Meter           // counts what the server does; nil for none
+	Delay      time.Duration    // of a request on items, on average; it varies from none to twice as much
+}
+
+// Install is an option of a client of a server that does not verify signatures, with the faults of a proxy and without one.
+func (c Config) Install(o *dynamodb.Options) {
+	o.HTTPClient = &http.Client{Transport: transport{newProxy(c)}}
 }
 
 // Proxy stands in front of a server. It is safe for concurrent use.
@@ -111,6 +119,9 @@ func (p *Proxy) SetOperation(operation string, rates Rates) {
 	p.set(func() { p.Operations[operation] = rates })
 }
 
+// SetDelay replaces the delay of requests.
+func (p *Proxy) SetDelay(delay time.Duration) { p.set(func() { p.Delay = delay }) }
+
 func (p *Proxy) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,8 +135,8 @@ func (p *Proxy) Counts() Counts {
 	return Counts{maps.Clone(p.counts.Requests), maps.Clone(p.counts.Injected)}
 }
 
-// draw chooses what befalls a client's request, and numbers for what the fault leaves open.
-func (p *Proxy) draw(client, op string) (Fault, *rand.Rand) {
+// draw chooses what befalls a client's request, numbers for what the fault leaves open, and the request's delay.
+func (p *Proxy) draw(client, op string) (Fault, *rand.Rand, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	random := p.clients[client]
@@ -147,7 +158,7 @@ func (p *Proxy) draw(client, op string) (Fault, *rand.Rand) {
 	if f != "" {
 		p.counts.Injected[f]++
 	}
-	return f, coin
+	return f, coin, rand.N(2*p.Delay + 1) //nolint:gosec // chance, not secret
 }
 
 // transport makes the requests of a proxy, or has them fail.
@@ -167,7 +178,10 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, known := operations[op]; !known {
 		return t.forward(call{r, op, body, nil})
 	}
-	f, coin := t.draw(client, op)
+	f, coin, delay := t.draw(client, op)
+	if err := pause.For(r.Context(), delay); err != nil {
+		return nil, err
+	}
 	return t.serve(call{r, op, body, coin}, f)
 }
 
