@@ -211,7 +211,7 @@ chaos: ## break the service while it delivers 20,000 events, and check what it p
 	@exec .build/lab chaos $(CHAOS_FLAGS)
 
 .PHONY: measured
-measured: ## write pkg/lab/MEASURED.md: the figures of this machine, in about five minutes
+measured: ## write pkg/lab/MEASURED.md: the figures of this machine, in about six minutes
 	@go build -o .build/lab ./pkg/cmd/lab
 	@.build/lab bench $(BENCH_FLAGS) >.build/measured.md
 	@mv .build/measured.md pkg/lab/MEASURED.md

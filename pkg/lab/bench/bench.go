@@ -22,6 +22,7 @@ type Config struct {
 	Organizations int           // that events are spread over
 	Products      int           // that the lists show
 	Duration      time.Duration // of a load of requests
+	Steady        time.Duration // of events at a steady rate
 	Rest          time.Duration // of the index, before and after each measurement
 
 	Out io.Writer // of the report
@@ -39,7 +40,7 @@ type bench struct {
 // Run measures and writes the report as a page of Markdown.
 func Run(ctx context.Context, cfg Config) error {
 	fmt.Fprintf(cfg.Out, head, thisMachine(time.Now()))
-	deliveries := newTable("Deliveries", "events", "a second", "p50", "p99")
+	deliveries := newTable("Deliveries", "events", "a second", "p50", "p99", "lists")
 	for _, organizations := range []int{1, cfg.Organizations} {
 		if err := cfg.withService(ctx, deliveries, func(b *bench) error { return b.deliveries(ctx, organizations) }); err != nil {
 			return fmt.Errorf("measure deliveries: %w", err)
@@ -57,7 +58,7 @@ func Run(ctx context.Context, cfg Config) error {
 
 const head = `# Measured
 
-` + "`make measured`" + ` writes this page in about five minutes. Everything runs on one machine, the client, the receivers and
+` + "`make measured`" + ` writes this page in about six minutes. Everything runs on one machine, the client, the receivers and
 what stands in for AWS too. The machine's speed varies by half from day to day: compare what was measured together.
 ` + "`go test -bench`" + ` measures single packages.
 
@@ -67,7 +68,8 @@ On %s.
 // notes say how it was measured.
 const notes = `
 An event's latency is from its record's message, at a rate from when the record was due, to its receipt. A payload has
-about 1 KB, each record is in a message of its own, and each organization has an endpoint. A list has pages of 20.
+about 1 KB, each record is in a message of its own, and each organization has an endpoint. Lists is how long after the last
+event the lists of the last organizations show all of their records and outcomes. A list has pages of 20.
 
 Of one event or answer then: the CPU of the service, one process with queue server, gateway and event sources, and of the
 table server; what the table answers, with what the lists take; and what the functions log. A read unit is 4 KB read strongly
@@ -93,6 +95,7 @@ type figures struct {
 	of        int // events or answers
 	perSecond float64
 	latencies workload.Latencies
+	lists     time.Duration // until they showed all events, after the last; 0 when that was not measured
 }
 
 // measure adds a row of what a run comes to, and of what the service uses for it, its index included.
@@ -117,7 +120,7 @@ func (b *bench) measure(ctx context.Context, name string, amount int, run func()
 }
 
 // deliveries measures events of so many organizations: one at a time, and in a burst. Where there are many, the first
-// come so that each is alone in its organization.
+// come so that each is alone in its organization, and others follow at a steady rate while the table is slow.
 func (b *bench) deliveries(ctx context.Context, organizations int) error {
 	l, err := b.service.NewLoad(ctx, organizations)
 	if err != nil {
@@ -127,22 +130,32 @@ func (b *bench) deliveries(ctx context.Context, organizations int) error {
 	if _, _, err := l.Run(ctx, min(max(warmup, organizations), b.Events), 0); err != nil {
 		return err
 	}
-	name, events, every := "one at a time", b.Lone, 10*time.Millisecond
-	if organizations > 1 {
-		name, events, every = "alone in its organization", organizations, 50*time.Millisecond
-	}
-	for _, row := range []struct {
+	type load struct {
 		name   string
 		events int
 		within time.Duration
-	}{{name, events, time.Duration(events) * every}, {"burst", b.Events, 0}} {
+		delay  time.Duration // of the table, on average
+	}
+	loads := []load{{"one at a time", b.Lone, time.Duration(b.Lone) * 10 * time.Millisecond, 0}, {"burst", b.Events, 0, 0}}
+	if organizations > 1 {
+		loads[0] = load{"alone in its organization", organizations, time.Duration(organizations) * 50 * time.Millisecond, 0}
+		const rate = 100 // events a second
+		loads = append(loads, load{"steady, table after 10 ms", int(rate * b.Steady.Seconds()), b.Steady, 10 * time.Millisecond})
+	}
+	for _, row := range loads {
 		name := fmt.Sprintf("%s, organizations: %d", row.name, organizations)
 		err := b.measure(ctx, name, row.events, func() (figures, error) {
+			b.service.Faults.SetDelay(row.delay)
 			latencies, took, err := l.Run(ctx, row.events, row.within)
+			if err != nil {
+				return figures{}, err
+			}
 			if row.within == 0 {
 				latencies = nil // they say only how long the burst was
 			}
-			return figures{row.events, float64(row.events) / took.Seconds(), latencies}, err
+			ended := time.Now()
+			err = l.AwaitLists(ctx)
+			return figures{row.events, float64(row.events) / took.Seconds(), latencies, time.Since(ended)}, err
 		})
 		if err != nil {
 			return err

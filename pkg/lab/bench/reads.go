@@ -37,28 +37,8 @@ func (b *bench) stock(ctx context.Context) (organization value.ID, err error) {
 	if err := b.service.Store(ctx, organization, b.Products); err != nil {
 		return organization, err
 	}
-	return organization, b.awaitList(ctx)
-}
-
-// awaitList waits until the list shows all products.
-func (b *bench) awaitList(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
-	client := apiclient.NewWithKey(b.service.Info.BaseURL, b.service.Info.APIKey)
-	for {
-		var page struct {
-			Meta struct {
-				Total int `json:"total"`
-			} `json:"meta"`
-		}
-		err := client.Get(ctx, "/api/products?limit=1", &page)
-		if err == nil && page.Meta.Total == b.Products {
-			return nil
-		}
-		if waited := pause.For(ctx, 100*time.Millisecond); waited != nil {
-			return fmt.Errorf("the list has %d of %d products: %w", page.Meta.Total, b.Products, errors.Join(err, waited))
-		}
-	}
+	client := apiclient.NewWithKey(info.BaseURL, info.APIKey)
+	return organization, workload.AwaitTotal(ctx, client, "/api/products?limit=1", b.Products)
 }
 
 // searches are requests with a filter, a search, an order and the total.

@@ -30,6 +30,9 @@ func (t *table) add(name string, amount int, f figures, service, table time.Dura
 	if len(f.latencies) > 0 {
 		cells[3], cells[4] = milliseconds(f.latencies.Percentile(50)), milliseconds(f.latencies.Percentile(99))
 	}
+	if f.lists > 0 {
+		cells = append(cells, fmt.Sprintf("%.1f s", f.lists.Seconds()))
+	}
 	cells = append(cells, milliseconds(service/time.Duration(f.of)), milliseconds(table/time.Duration(f.of)))
 	for _, n := range []float64{float64(units.Calls), units.Writes, units.Reads} {
 		cells = append(cells, fmt.Sprintf("%.2f", n/float64(f.of)))

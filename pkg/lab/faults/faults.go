@@ -1,7 +1,7 @@
 // Package faults is a proxy in front of a DynamoDB-compatible server. It throttles, hangs, loses requests and answers,
-// and does batches by halves, at rates that may change while it runs, and delays requests. Its answers look like DynamoDB's, and a write is
-// done exactly when the fault's description says so. It is a proxy because functions are processes: it reaches them by
-// the endpoint in their environment.
+// and does batches by halves, at rates that may change while it runs, and delays requests. Its answers look like
+// DynamoDB's, and a write is done exactly when the fault's description says so. It is a proxy because functions are
+// processes: it reaches them by the endpoint in their environment.
 package faults
 
 import "math/rand/v2"

@@ -292,6 +292,19 @@ func TestAProxyCountsTheUnitsOfWhatTheServerDoes(t *testing.T) {
 	}
 }
 
+func TestRequestsOnItemsAreDelayed(t *testing.T) {
+	w := newHarness(t, faults.Config{})
+	const requests, delay = 20, 20 * time.Millisecond
+	w.proxy.SetDelay(delay)
+	begin := time.Now()
+	for range requests {
+		w.mustPut(thing("a", "1"))
+	}
+	if took := time.Since(begin); took < requests*delay/4 {
+		t.Errorf("%d requests took %s, want about %s each", requests, took, delay)
+	}
+}
+
 func TestFaultsCanBeSwitchedWhileTheProxyRuns(t *testing.T) {
 	w := newHarness(t, faults.Config{Rates: only(faults.Throttle)})
 	check := func(when string, fails bool) {

@@ -154,6 +154,39 @@ func (l *Load) Run(ctx context.Context, products int, within time.Duration) (lat
 	return latencies, slices.MaxFunc(arrived, time.Time.Compare).Sub(due[0]), nil
 }
 
+// AwaitLists waits until the lists of the tenants that sent last show their records, and that the events were delivered.
+func (l *Load) AwaitLists(ctx context.Context) error {
+	const some = 16
+	group, waiting := errgroup.WithContext(ctx)
+	for n := max(0, l.sent-min(some, len(l.tenants))); n < l.sent; n++ {
+		t, sent := l.tenants[n%len(l.tenants)], n/len(l.tenants)+1
+		for _, list := range []string{"/api/products?limit=1", "/developers/webhooks/events?status=DELIVERED&limit=1"} {
+			group.Go(func() error { return AwaitTotal(waiting, t.API, list, sent) })
+		}
+	}
+	return group.Wait()
+}
+
+// AwaitTotal waits until a list has a total, for ten minutes at most.
+func AwaitTotal(ctx context.Context, client *apiclient.Client, list string, want int) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	for {
+		var page struct {
+			Meta struct {
+				Total int `json:"total"`
+			} `json:"meta"`
+		}
+		err := client.Get(ctx, list, &page)
+		if err == nil && page.Meta.Total == want {
+			return nil
+		}
+		if waited := pause.For(ctx, 100*time.Millisecond); waited != nil {
+			return fmt.Errorf("the list %s has %d of %d: %w", list, page.Meta.Total, want, errors.Join(err, waited))
+		}
+	}
+}
+
 // Latencies are in ascending order.
 type Latencies []time.Duration
 
