@@ -20,13 +20,11 @@
 //
 // It has the operations, attributes and checks that the service and its tools use. There are no FIFO queues, policies,
 // encryption, tags, purges, deletions of queues and limit of messages in flight, and no checksums of message attributes.
-// A move task needs its destination, ends with the process, and only a queue's latest one is listed. The order of
+// A move task needs its destination, knows no rate, ends with the process, and only a queue's latest one is listed. The order of
 // messages within a group is that of their arrival again after a restart. A numeric parameter of 0 counts as not sent, as
 // the SDK for Go sends it.
 //
 // Where Amazon SQS is approximate (counts, order) this server is exact. Fair queues there set back a group that holds
 // more than a tenth of the messages in flight; here every receive takes from the group with the fewest messages in
 // flight, of several from one with a small backlog, one after the other, and messages without a group share one.
-// ApproximateAgeOfOldestMessage, in AWS a metric of CloudWatch, is here an attribute of a queue that GetQueueAttributes
-// returns when it is named.
 package queueserver

@@ -21,9 +21,10 @@ const (
 )
 
 const (
-	maxTaskRate = 500 // messages per second
-	// taskSlice is how many messages a task without a rate moves while requests wait.
+	// taskSlice is how many messages a task moves while requests wait.
 	taskSlice = 200
+	// taskPause lets requests through between two slices.
+	taskPause = 5 * time.Millisecond
 )
 
 // task moves the messages that were visible in a dead-letter queue when it was started to another queue.
@@ -49,12 +50,6 @@ func (q *queue) inPhase(in phase) []*message {
 }
 
 func (s *Server) startMessageMoveTask(_ *http.Request, in *sqs.StartMessageMoveTaskInput) (*sqs.StartMessageMoveTaskOutput, error) {
-	rate := in.MaxNumberOfMessagesPerSecond
-	if rate != nil {
-		if err := between("MaxNumberOfMessagesPerSecond", *rate, 1, maxTaskRate); err != nil {
-			return nil, err
-		}
-	}
 	out := &sqs.StartMessageMoveTaskOutput{}
 	return out, s.update(func(c change) error {
 		from, to, err := c.checkTask(aws.ToString(in.SourceArn), aws.ToString(in.DestinationArn))
@@ -69,7 +64,7 @@ func (s *Server) startMessageMoveTask(_ *http.Request, in *sqs.StartMessageMoveT
 		}
 		c.tasks[from.Name] = t
 		out.TaskHandle = &t.handle
-		c.running.Go(func() { c.run(t, rate) })
+		c.running.Go(func() { c.run(t) })
 		return nil
 	})
 }
@@ -103,15 +98,11 @@ func (c change) isDeadLetterQueue(arn string) bool {
 	return false
 }
 
-// run moves the messages in the background, at the rate if there is one.
-func (s *Server) run(t *task, rate *int32) {
-	pause, slice := time.Duration(0), taskSlice
-	if rate != nil {
-		pause, slice = time.Second/time.Duration(*rate), 1
-	}
-	for running := true; running && s.sleep(context.Background(), pause, nil); {
+// run moves the messages in the background, until the server stops.
+func (s *Server) run(t *task) {
+	for running := true; running && s.sleep(context.Background(), taskPause, nil); {
 		err := s.update(func(c change) error {
-			c.step(t, min(slice, len(t.messages)))
+			c.step(t, min(taskSlice, len(t.messages)))
 			running = t.status == taskRunning
 			return nil
 		})

@@ -108,10 +108,6 @@ func (s *Server) getQueueAttributes(_ *http.Request, in *sqs.GetQueueAttributesI
 			switch {
 			case name == types.QueueAttributeNameAll:
 				maps.Copy(out.Attributes, all)
-			case name == "ApproximateAgeOfOldestMessage":
-				if oldest := q.age.first(); oldest != nil {
-					out.Attributes[string(name)] = strconv.FormatInt((c.now-oldest.Sent)/1000, 10)
-				}
 			case present:
 				out.Attributes[string(name)] = value
 			case name != attrRedrive:

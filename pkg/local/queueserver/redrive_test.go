@@ -127,13 +127,9 @@ func (h *harness) wantTask(status string, moved, toMove int64) {
 	}
 }
 
-// redrive starts to move the messages of the queue "dead" to the queue "source", at a rate unless it is 0.
-func (h *harness) redrive(rate int32) (handle *string, err error) {
-	in := &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn("dead")), DestinationArn: aws.String(arn("source"))}
-	if rate != 0 {
-		in.MaxNumberOfMessagesPerSecond = &rate
-	}
-	out, err := h.StartMessageMoveTask(h.Context(), in)
+// redrive starts to move the messages of the queue "dead" to the queue "source".
+func (h *harness) redrive() (handle *string, err error) {
+	out, err := h.StartMessageMoveTask(h.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn("dead")), DestinationArn: aws.String(arn("source"))})
 	if err != nil {
 		return nil, err
 	}
@@ -144,18 +140,18 @@ func TestMoveTaskBringsMessagesBackAsNew(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, h *harness) {
 		source, dead := h.deadLetters(numbered("m", 450)...)
 		pass(time.Hour)
-		if _, err := h.redrive(0); err != nil {
+		if _, err := h.redrive(); err != nil {
 			t.Fatal(err)
 		}
 		h.send(dead, "", "later") // is not the task's
-		synctest.Wait()
+		sent := fmt.Sprint(time.Now().Add(taskPause).UnixMilli())
+		pass(time.Second)
 		h.wantCounts(dead, "1/0/0")
 		got := h.drain(source)
 		if len(got) != 450 {
 			t.Fatalf("got %d messages, want 450", len(got))
 		}
 		m := got[0]
-		sent := fmt.Sprint(time.Now().UnixMilli())
 		if m.Attributes["ApproximateReceiveCount"] != "1" || m.Attributes["SentTimestamp"] != sent || m.Attributes["DeadLetterQueueSourceArn"] != "" {
 			t.Errorf("want a new message with one receive, sent at %s; got %v", sent, m.Attributes)
 		}
@@ -163,26 +159,26 @@ func TestMoveTaskBringsMessagesBackAsNew(t *testing.T) {
 	})
 }
 
-func TestMoveTaskKeepsToItsRateAndCanBeCancelled(t *testing.T) {
+func TestMoveTaskCanBeCancelled(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, h *harness) {
-		source, dead := h.deadLetters(numbered("m", 10)...)
-		handle, err := h.redrive(2)
+		source, dead := h.deadLetters(numbered("m", 3*taskSlice)...)
+		handle, err := h.redrive()
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.wantTask("RUNNING", 0, 10)
-		_, err = h.redrive(0)
+		h.wantTask("RUNNING", 0, 3*taskSlice)
+		_, err = h.redrive()
 		wantCode(t, err, "InvalidParameterValue")
-		pass(2*time.Second + time.Millisecond)
-		h.wantTask("RUNNING", 4, 10)
+		pass(2*taskPause + taskPause/2)
+		h.wantTask("RUNNING", 2*taskSlice, 3*taskSlice)
 		cancelled, err := h.CancelMessageMoveTask(t.Context(), &sqs.CancelMessageMoveTaskInput{TaskHandle: handle})
-		if err != nil || cancelled.ApproximateNumberOfMessagesMoved != 4 {
-			t.Errorf("CancelMessageMoveTask: %v, %+v; want 4 moved", err, cancelled)
+		if err != nil || cancelled.ApproximateNumberOfMessagesMoved != 2*taskSlice {
+			t.Errorf("CancelMessageMoveTask: %v, %+v; want %d moved", err, cancelled, 2*taskSlice)
 		}
 		pass(time.Minute)
-		h.wantTask("CANCELLED", 4, 10)
-		h.wantCounts(source, "4/0/0")
-		h.wantCounts(dead, "6/0/0")
+		h.wantTask("CANCELLED", 2*taskSlice, 3*taskSlice)
+		h.wantCounts(source, "400/0/0")
+		h.wantCounts(dead, "200/0/0")
 		_, err = h.CancelMessageMoveTask(t.Context(), &sqs.CancelMessageMoveTaskInput{TaskHandle: handle})
 		wantCode(t, err, "ResourceNotFoundException")
 	})
@@ -192,23 +188,23 @@ func TestMoveTaskEndsWithTheServer(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := inBubble(t, dir, nil)
-		source, dead := h.deadLetters(numbered("m", 10)...)
-		if _, err := h.redrive(1); err != nil {
+		source, dead := h.deadLetters(numbered("m", 2*taskSlice)...)
+		if _, err := h.redrive(); err != nil {
 			t.Fatal(err)
 		}
-		pass(3*time.Second + time.Millisecond)
+		pass(taskPause + taskPause/2)
 		if err := h.server.Close(); err != nil {
 			t.Fatal(err)
 		}
 		h = inBubble(t, dir, nil)
 		pass(time.Minute)
-		h.wantCounts(source, "3/0/0")
-		h.wantCounts(dead, "7/0/0")
-		if _, err := h.redrive(0); err != nil {
+		h.wantCounts(source, "200/0/0")
+		h.wantCounts(dead, "200/0/0")
+		if _, err := h.redrive(); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
-		h.wantCounts(source, "10/0/0")
+		pass(time.Second)
+		h.wantCounts(source, "400/0/0")
 	})
 }
 
@@ -217,22 +213,16 @@ func TestMoveTaskIsRefused(t *testing.T) {
 	h.withDeadLetters(1)
 	for _, test := range []struct {
 		name, from, to string
-		rate           int32
 		code           string
 	}{
-		{"not from a dead-letter queue", arn("source"), arn("dead"), 0, "InvalidParameterValue"},
-		{"from an unknown queue", arn("nowhere"), arn("source"), 0, "ResourceNotFoundException"},
-		{"to an unknown queue", arn("dead"), arn("nowhere"), 0, "ResourceNotFoundException"},
-		{"without a destination", arn("dead"), "", 0, "MissingParameter"},
-		{"to the same queue", arn("dead"), arn("dead"), 0, "InvalidParameterValue"},
-		{"too fast", arn("dead"), arn("source"), 501, "InvalidParameterValue"},
+		{"not from a dead-letter queue", arn("source"), arn("dead"), "InvalidParameterValue"},
+		{"from an unknown queue", arn("nowhere"), arn("source"), "ResourceNotFoundException"},
+		{"to an unknown queue", arn("dead"), arn("nowhere"), "ResourceNotFoundException"},
+		{"without a destination", arn("dead"), "", "MissingParameter"},
+		{"to the same queue", arn("dead"), arn("dead"), "InvalidParameterValue"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			in := &sqs.StartMessageMoveTaskInput{SourceArn: &test.from, DestinationArn: &test.to}
-			if test.rate != 0 {
-				in.MaxNumberOfMessagesPerSecond = &test.rate
-			}
-			_, err := h.StartMessageMoveTask(t.Context(), in)
+			_, err := h.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: &test.from, DestinationArn: &test.to})
 			wantCode(t, err, test.code)
 		})
 	}

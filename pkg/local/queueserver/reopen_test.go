@@ -127,7 +127,7 @@ func (m *machine) pass(t *rapid.T) {
 }
 
 func (m *machine) redriveAll(t *rapid.T) {
-	_, err := m.redrive(0)
+	_, err := m.redrive()
 	m.refusals(t, err)
 	m.server.running.Wait()
 }

@@ -203,29 +203,6 @@ func TestLongPollEndsWithItsClientAndWithTheServer(t *testing.T) {
 	})
 }
 
-func TestTheAgeOfTheOldestMessageIsToldToWhoAsksForIt(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, h *harness) {
-		queue := h.queue("q")
-		age := func(name types.QueueAttributeName) string {
-			out, err := h.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &queue, AttributeNames: []types.QueueAttributeName{name}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return out.Attributes["ApproximateAgeOfOldestMessage"]
-		}
-		const oldest = "ApproximateAgeOfOldestMessage"
-		none := age(oldest)
-		h.send(queue, "", "m")
-		pass(90 * time.Second)
-		h.send(queue, "", "n")
-		first, all := age(oldest), age("All")
-		h.delete(queue, h.receive(queue, 1, 0)[0])
-		if second := age(oldest); none != "" || first != "90" || all != "" || second != "0" {
-			t.Errorf("ages of no message, the first, with all of SQS's attributes, of the second: %q, %q, %q, %q", none, first, all, second)
-		}
-	})
-}
-
 func TestReleaseShowsWhatWasReceivedAndNotDeleted(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, h *harness) {
 		queue := h.queue("q", "VisibilityTimeout=600")
