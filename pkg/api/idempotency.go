@@ -15,16 +15,6 @@ const (
 	replayedHeader    = "Idempotency-Replayed"
 )
 
-// IdempotencyKey documents the header by which a client names its request.
-func IdempotencyKey() Param {
-	return Param{
-		Name: idempotencyHeader, In: fault.InHeader, Type: "string", Pattern: "^[!-~]+$", Min: new(int64(1)), Max: new(int64(idempotency.MaxKey)),
-		Description: "A unique name for this request: 1 to 128 visible ASCII characters, such as a UUID. The same request " +
-			"sent again within 24 hours gets the first success again, with Idempotency-Replayed: true, and changes nothing. Errors are not kept. " +
-			"409 conflict while the first one runs, for at most 60 seconds if it was interrupted. 422 if the key was used for another request, or by a credential with other scopes.",
-	}
-}
-
 // TakesIdempotencyKey reports whether a request may name itself. The name
 // belongs to a principal, so a public operation takes none.
 func (op *Operation) TakesIdempotencyKey() bool {

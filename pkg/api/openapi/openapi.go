@@ -142,7 +142,7 @@ func describe(op *api.Operation) string {
 	}
 	if d := op.Deprecated; d != nil {
 		parts = append(parts, fmt.Sprintf("Deprecated since %s; it may be gone from %s on: see %s.",
-			d.Since.Format(time.DateOnly), d.Sunset.Format(time.DateOnly), d.Link))
+			d.Since.Format(time.DateOnly), d.Sunset().Format(time.DateOnly), d.Link))
 	}
 	if who := access(op); who != "" {
 		parts = append(parts, who)

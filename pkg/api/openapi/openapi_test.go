@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -61,7 +62,7 @@ func TestADeprecatedOperationIsMarked(t *testing.T) {
 		api.Operation{ID: "show", Method: http.MethodGet, Path: "/page"},
 		api.Operation{
 			ID: "read", Method: http.MethodGet, Path: "/wholes", Description: "Reads.", Result: Whole{},
-			Deprecated: api.MustDeprecate("2026-12-01", "2027-12-01", "https://example.com/changes"),
+			Deprecated: &api.Deprecation{Since: time.Date(2026, time.December, 1, 0, 0, 0, 0, time.UTC), Link: "https://example.com/changes"},
 		})
 	got := d.Paths["/wholes"]["get"]
 	want := "Reads.\n\nDeprecated since 2026-12-01; it may be gone from 2027-12-01 on: see https://example.com/changes."

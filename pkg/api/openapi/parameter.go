@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
@@ -29,7 +30,7 @@ func (b *builder) parameters(op *api.Operation) []*huma.Param {
 	}
 	var implied []api.Param
 	if op.TakesIdempotencyKey() {
-		implied = append(implied, api.IdempotencyKey())
+		implied = append(implied, idempotencyKey())
 	}
 	switch op.Method {
 	case "GET":
@@ -43,6 +44,16 @@ func (b *builder) parameters(op *api.Operation) []*huma.Param {
 		params = append(params, parameter(&p))
 	}
 	return params
+}
+
+// idempotencyKey documents the header by which a client names its request.
+func idempotencyKey() api.Param {
+	return api.Param{
+		Name: "Idempotency-Key", In: fault.InHeader, Type: "string", Pattern: "^[!-~]+$", Min: new(int64(1)), Max: new(int64(idempotency.MaxKey)),
+		Description: "A unique name for this request: 1 to 128 visible ASCII characters, such as a UUID. The same request " +
+			"sent again within 24 hours gets the first success again, with Idempotency-Replayed: true, and changes nothing. Errors are not kept. " +
+			"409 conflict while the first one runs, for at most 60 seconds if it was interrupted. 422 if the key was used for another request, or by a credential with other scopes.",
+	}
 }
 
 // named is what a path's parameter names: an object for {objectId}, and for

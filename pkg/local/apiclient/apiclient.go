@@ -105,16 +105,6 @@ func (c *Client) Act(ctx context.Context, path string, answer any) error {
 	return err
 }
 
-// Put replaces the object of a path by body. Any status but 200 is a [Refusal].
-func (c *Client) Put(ctx context.Context, path string, body any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	_, err = c.call(ctx, http.MethodPut, path, text, http.StatusOK, nil)
-	return err
-}
-
 // Delete deletes the object of a path. Any status but 204 is a [Refusal].
 func (c *Client) Delete(ctx context.Context, path string) error {
 	_, err := c.call(ctx, http.MethodDelete, path, nil, http.StatusNoContent, nil)

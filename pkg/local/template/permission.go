@@ -3,7 +3,6 @@ package template
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 )
 
@@ -14,22 +13,6 @@ type Permission struct {
 	// LeadingKeys are patterns of the partition keys that the action may name,
 	// separated by spaces; "" is any. A star matches any text.
 	LeadingKeys string
-}
-
-// Covers reports whether the permission is for the action, and for items with the partition key.
-func (p Permission) Covers(action, partitionKey string) bool {
-	if p.Action != action {
-		return false
-	}
-	if p.LeadingKeys == "" {
-		return true
-	}
-	for pattern := range strings.FieldsSeq(p.LeadingKeys) {
-		if matches, err := path.Match(pattern, partitionKey); matches && err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 type policy struct {
