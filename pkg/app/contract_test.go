@@ -31,11 +31,12 @@ import (
 var update = flag.Bool("update", false, "rewrite the OpenAPI document, and the Go client that is made of it")
 
 func TestTheOpenAPIDocumentIsWhatTheOperationsDeclare(t *testing.T) {
-	got, err := openapi.Build(app.Operations(), openapi.Config{Events: commerce.EventTypes(webhook.Samples()), Examples: examples(t)})
+	document, reference, err := openapi.Build(app.Operations(), openapi.Config{Events: commerce.EventTypes(webhook.Samples()), Examples: examples(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkGolden(t, goldenDocument, got)
+	checkGolden(t, goldenDocument, document)
+	checkGolden(t, filepath.Join("..", "api", "docs", "reference.md"), reference)
 	if *update {
 		client := exec.CommandContext(t.Context(), "go", "generate")
 		client.Dir = filepath.Join("..", "client", "go") // a module of its own

@@ -33,6 +33,11 @@ import (
 //go:embed openapi.json
 var OpenAPI []byte
 
+// referenceText is the document as Markdown.
+//
+//go:embed reference.md
+var referenceText string
+
 // web holds the layout of the pages, and their styles and scripts.
 //
 //go:embed web

@@ -29,11 +29,7 @@ type site struct {
 // textOf returns the Markdown of a page.
 func textOf(name string) (string, error) {
 	if name == reference {
-		d, err := described()
-		if err != nil {
-			return "", err
-		}
-		return d.markdown(), nil
+		return referenceText, nil
 	}
 	text, err := guides.ReadFile("guides/" + name + ".md")
 	if err != nil {

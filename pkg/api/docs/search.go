@@ -40,16 +40,8 @@ func (s *site) index() ([]found, error) {
 		}
 		all = append(all, of...)
 	}
-	d, err := described()
-	if err != nil {
-		return nil, err
-	}
-	for _, group := range d.groups() {
-		for _, op := range group.operations {
-			all = append(all, found{op.Summary, op.route, reference + "#/" + op.Tags[0] + "/" + op.OperationID, plain(op.Description)})
-		}
-	}
-	return all, nil
+	documented, err := operations()
+	return append(all, documented...), err
 }
 
 // sections takes a guide's page apart. Their paths are their anchors.
@@ -66,75 +58,34 @@ func sections(markup string) []found {
 	return all
 }
 
-// described reads the OpenAPI document.
-func described() (d description, err error) {
-	err = json.Unmarshal(OpenAPI, &d)
-	return d, err
-}
-
-// description is what the search and the reference's Markdown take of the
-// OpenAPI document.
-type description struct {
-	Info struct {
-		Title       string `json:"title"`
-		Description string `json:"description"`
-	} `json:"info"`
-	Tags []struct {
-		Name        string `json:"name"`
-		Description string `json:"description"`
-	} `json:"tags"`
-	Paths      map[string]map[string]*operation `json:"paths"`
-	Webhooks   map[string]map[string]*operation `json:"webhooks"`
-	Components struct {
-		Schemas map[string]*schema `json:"schemas"`
-	} `json:"components"`
-}
-
+// operation is what the search takes of an operation in the OpenAPI document.
 type operation struct {
 	OperationID string   `json:"operationId"`
 	Summary     string   `json:"summary"`
 	Description string   `json:"description"`
 	Tags        []string `json:"tags"`
-	Parameters  []struct {
-		Name        string `json:"name"`
-		In          string `json:"in"`
-		Description string `json:"description"`
-		Required    bool   `json:"required"`
-		Schema      schema `json:"schema"`
-	} `json:"parameters"`
-	RequestBody body            `json:"requestBody"`
-	Responses   map[string]body `json:"responses"`
-
-	route string // method and path, or an event's name
 }
 
-// group is a tag with its operations, by their routes.
-type group struct {
-	name, description string
-	operations        []*operation
-}
-
-func (d *description) groups() []group {
-	byTag := map[string][]*operation{}
-	collect := func(path, method string, op *operation) {
-		op.route = strings.TrimSpace(method + " " + path)
-		byTag[op.Tags[0]] = append(byTag[op.Tags[0]], op)
+// operations are those of the OpenAPI document, events included.
+func operations() (all []found, err error) {
+	var document struct {
+		Paths    map[string]map[string]operation `json:"paths"`
+		Webhooks map[string]map[string]operation `json:"webhooks"`
 	}
-	for path, methods := range d.Paths {
+	if err := json.Unmarshal(OpenAPI, &document); err != nil {
+		return nil, err
+	}
+	add := func(route string, op operation) {
+		all = append(all, found{op.Summary, route, reference + "#/" + op.Tags[0] + "/" + op.OperationID, plain(op.Description)})
+	}
+	for path, methods := range document.Paths {
 		for method, op := range methods {
-			collect(path, strings.ToUpper(method), op)
+			add(strings.ToUpper(method)+" "+path, op)
 		}
 	}
-	for event, methods := range d.Webhooks {
-		for _, op := range methods {
-			collect(event, "", op)
-		}
+	for event, methods := range document.Webhooks {
+		add(event, methods["post"])
 	}
-	var all []group
-	for _, t := range d.Tags {
-		operations := byTag[t.Name]
-		slices.SortFunc(operations, func(a, b *operation) int { return cmp.Compare(a.OperationID, b.OperationID) })
-		all = append(all, group{t.Name, t.Description, operations})
-	}
-	return all
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.Path, b.Path) })
+	return all, nil
 }

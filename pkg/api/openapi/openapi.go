@@ -9,7 +9,6 @@ import (
 	"cmp"
 	stdjson "encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"strings"
 	"time"
@@ -50,8 +49,8 @@ type builder struct {
 }
 
 // Build returns the document of the operations, indented, with a final line
-// feed. The same operations give the same bytes.
-func Build(operations []api.Operation, cfg Config) ([]byte, error) {
+// feed, and its content as Markdown. The same operations give the same bytes.
+func Build(operations []api.Operation, cfg Config) (document, reference []byte, err error) {
 	huma.DefaultArrayNullable = false
 	b := &builder{registry: newRegistry(), refined: map[reflect.Type]bool{}, examples: cfg.Examples}
 	b.api = &huma.OpenAPI{
@@ -77,19 +76,19 @@ func Build(operations []api.Operation, cfg Config) ([]byte, error) {
 		}
 		op = op.Complete()
 		if err := b.add(&op); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	b.webhooks(cfg.Events)
 	raw, err := b.api.MarshalJSON()
 	if err != nil {
-		return nil, fmt.Errorf("marshal the document: %w", err)
+		return nil, nil, fmt.Errorf("marshal the document: %w", err)
 	}
 	value := jsontext.Value(raw)
 	if err := value.Format(jsontext.CanonicalizeRawFloats(true), jsontext.Multiline(true), jsontext.WithIndent("  ")); err != nil {
-		return nil, fmt.Errorf("format the document: %w", err)
+		return nil, nil, fmt.Errorf("format the document: %w", err)
 	}
-	return append(bytes.TrimSpace(value), '\n'), nil
+	return append(bytes.TrimSpace(value), '\n'), b.reference(), nil
 }
 
 func (b *builder) add(op *api.Operation) error {
@@ -114,10 +113,7 @@ func (b *builder) add(op *api.Operation) error {
 		item = &huma.PathItem{}
 		b.api.Paths[op.Path] = item
 	}
-	methods := map[string]**huma.Operation{
-		http.MethodGet: &item.Get, http.MethodPost: &item.Post, http.MethodPatch: &item.Patch, http.MethodDelete: &item.Delete, http.MethodPut: &item.Put,
-	}
-	documented, ok := methods[op.Method]
+	documented, ok := methods(item)[op.Method]
 	if !ok || *documented != nil {
 		return fmt.Errorf("operation %s: %s %s cannot be documented or is there twice", op.ID, op.Method, op.Path)
 	}

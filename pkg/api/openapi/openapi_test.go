@@ -47,7 +47,7 @@ type document struct {
 
 func build(t *testing.T, operations ...api.Operation) (d document) {
 	t.Helper()
-	raw, err := openapi.Build(operations, openapi.Config{})
+	raw, _, err := openapi.Build(operations, openapi.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
