@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,9 +18,37 @@ import (
 	"github.com/commerce-integration/service/pkg/ops"
 )
 
+// collector is a listener that keeps what it received.
+type collector struct {
+	*listener.Listener
+	mu     sync.Mutex
+	events []listener.Event
+}
+
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{}
+	var err error
+	if c.Listener, err = listener.New(nil, listener.Config{OnEvent: func(e listener.Event) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.events = append(c.events, e)
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Events are the webhooks in the order in which they came.
+func (c *collector) Events() []listener.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.events)
+}
+
 // receiver is a real receiver of webhooks with the secret of its endpoint.
 type receiver struct {
-	*listener.Listener
+	*collector
 	*httptest.Server
 	endpoint string
 }
@@ -26,11 +56,8 @@ type receiver struct {
 // subscribe makes an endpoint of the service's application for the events.
 func (s *service) subscribe(t *testing.T, events string) *receiver {
 	t.Helper()
-	l, err := listener.New(nil, listener.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &receiver{Listener: l, Server: httptest.NewServer(l)}
+	l := newCollector(t)
+	r := &receiver{collector: l, Server: httptest.NewServer(l)}
 	t.Cleanup(r.Server.Close)
 	body := fmt.Sprintf(`{"url":%q,"events":[%q]}`, r.Server.URL+"/hooks", events)
 	resp, answer := s.user(t, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID, body)

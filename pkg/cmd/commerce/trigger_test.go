@@ -4,17 +4,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/commerce-integration/service/pkg/cmd/commerce/listener"
 )
 
 func TestTriggeredEventsReachTheURLThatListenForwardsTo(t *testing.T) {
 	t.Parallel()
 	s := newOrganization(t) // the commands work for the service's own one
-	l, err := listener.New(nil, listener.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newCollector(t)
 	receiver := httptest.NewServer(l)
 	defer receiver.Close()
 	out, errOut, end := background(t, "listen", "--addr", "127.0.0.1:0", "--data", s.data,

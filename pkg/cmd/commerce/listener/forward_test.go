@@ -35,7 +35,7 @@ func TestListenerAnswersAsTheURLThatItForwardsTo(t *testing.T) {
 					t.Errorf("got %d, want %d", status, c.want)
 				}
 			}
-			if e := l.Events()[1]; e.Answer != c.status || e.Repeat != c.repeat {
+			if e := l.events[1]; e.Answer != c.status || e.Repeat != c.repeat {
 				t.Errorf("got %s, want %s and repeat %v", e.Outcome(), c.shown, c.repeat)
 			}
 			if len(got) != 2 || got[0].Header.Get("webhook-id") != "a" || got[0].Header.Get("webhook-signature") == "" {
@@ -47,10 +47,10 @@ func TestListenerAnswersAsTheURLThatItForwardsTo(t *testing.T) {
 
 func TestListenerForwardsNothingThatItRefuses(t *testing.T) {
 	l := open(t, listener.Config{ForwardTo: "http://127.0.0.1:1/", Now: at(moment)}, secret)
-	if got := post(l, "a", "1", "v1,AAAA", []byte(`{}`)); got != http.StatusUnauthorized || l.Events()[0].Unreached != nil {
-		t.Errorf("got %d and %v, want 401 and no attempt to forward", got, l.Events()[0].Unreached)
+	if got := post(l, "a", "1", "v1,AAAA", []byte(`{}`)); got != http.StatusUnauthorized || l.events[0].Unreached != nil {
+		t.Errorf("got %d and %v, want 401 and no attempt to forward", got, l.events[0].Unreached)
 	}
-	if got := send(t, l, "b", `{}`); got != http.StatusBadGateway || l.Events()[1].Unreached == nil {
-		t.Errorf("a URL that nobody serves: got %d and %v, want 502 and why", got, l.Events()[1].Unreached)
+	if got := send(t, l, "b", `{}`); got != http.StatusBadGateway || l.events[1].Unreached == nil {
+		t.Errorf("a URL that nobody serves: got %d and %v, want 502 and why", got, l.events[1].Unreached)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,9 +13,8 @@ import (
 const (
 	// maxBody is well above the largest payload of the service.
 	maxBody = 1 << 20
-	// keptEvents and keptIDs bound the memory of a listener that runs for long.
-	keptEvents = 10_000
-	keptIDs    = 100_000
+	// keptIDs bounds the memory of a listener that runs for long.
+	keptIDs = 100_000
 )
 
 // Config tells a listener how to behave; the zero value answers everything
@@ -39,7 +37,6 @@ type Listener struct {
 
 	mu      sync.Mutex
 	secrets []*standardwebhooks.Webhook
-	events  []Event
 	seen    map[string]bool
 	order   []string // ids of seen, oldest first
 }
@@ -67,13 +64,6 @@ func (l *Listener) SetSecrets(secrets ...string) error {
 	defer l.mu.Unlock()
 	l.secrets = verifiers
 	return nil
-}
-
-// Events returns the last 10,000 webhooks in the order in which they came.
-func (l *Listener) Events() []Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.events)
 }
 
 // ServeHTTP answers 204 to a good webhook, and 401 to a wrong signature or time. Of
@@ -118,10 +108,6 @@ func (l *Listener) receive(ctx context.Context, header http.Header, body []byte)
 	if event.good() {
 		l.remember(event.ID)
 	}
-	if len(l.events) == keptEvents {
-		l.events = append(l.events[:0], l.events[keptEvents/10:]...)
-	}
-	l.events = append(l.events, event)
 	if l.cfg.OnEvent != nil {
 		l.cfg.OnEvent(event)
 	}
