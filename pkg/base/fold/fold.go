@@ -37,7 +37,7 @@ func String(s string) string {
 	if classify(s) == folded {
 		return s
 	}
-	return plainLetters(s)
+	return strokes.Replace(strings.Map(cherokee, s))
 }
 
 // Tokens splits a search at white space and folds each part. Parts that fold to
@@ -86,31 +86,15 @@ func withoutMarks(s string) string {
 	}, s)
 }
 
-// plainLetters replaces the letters of String's list; capitals of them do not
-// occur, they are folded before. It also mends Cherokee, whose small letters fold
-// to the capitals: cases.Fold (x/text 0.43) exchanges the two.
-func plainLetters(s string) string {
-	var b strings.Builder
-	b.Grow(len(s))
-	for _, r := range s {
-		switch {
-		case r == 'ı':
-			b.WriteByte('i')
-		case r == 'ø':
-			b.WriteByte('o')
-		case r == 'ł':
-			b.WriteByte('l')
-		case r == 'đ':
-			b.WriteByte('d')
-		case r == 'æ':
-			b.WriteString("ae")
-		case r == 'œ':
-			b.WriteString("oe")
-		case 'Ꭰ' <= r && r <= 'ᏽ', 'ꭰ' <= r && r <= 'ꮿ':
-			b.WriteRune(unicode.ToUpper(r))
-		default:
-			b.WriteRune(r)
-		}
+// strokes are the letters of String's list. Capitals of them do not occur: they
+// are folded before.
+var strokes = strings.NewReplacer("ı", "i", "ø", "o", "ł", "l", "đ", "d", "æ", "ae", "œ", "oe")
+
+// cherokee mends a letter of Cherokee, whose small letters fold to the capitals:
+// cases.Fold (x/text 0.43) exchanges the two.
+func cherokee(r rune) rune {
+	if 'Ꭰ' <= r && r <= 'ᏽ' || 'ꭰ' <= r && r <= 'ꮿ' {
+		return unicode.ToUpper(r)
 	}
-	return b.String()
+	return r
 }
