@@ -63,34 +63,23 @@ type Schema struct {
 // column of which rank there.
 type textPlace struct{ texts, rank uint8 }
 
-// NewSchema declares a kind of documents. It refuses more than 64 columns, a name
-// that is empty or used twice, and a flag that does not fit its column's type.
-func NewSchema(name string, columns ...Column) (*Schema, error) {
-	if name == "" {
-		return nil, errors.New("index: a schema needs a name")
-	}
-	if len(columns) > maxColumns {
-		return nil, fmt.Errorf("index: schema %s has %d columns, more than %d", name, len(columns), maxColumns)
+// MustSchema declares a kind of documents, in code. It panics for more than 64
+// columns, a name that is empty or used twice, and a flag that does not fit its
+// column's type.
+func MustSchema(name string, columns ...Column) *Schema {
+	if name == "" || len(columns) > maxColumns {
+		panic(fmt.Sprintf("index: schema %q with %d columns: it needs a name and at most %d columns", name, len(columns), maxColumns))
 	}
 	s := &Schema{name: name, columns: slices.Clone(columns), place: make([]textPlace, len(columns)+1)}
 	for i, c := range s.columns {
 		if c.Name == "" || s.find(c.Name) != Col(i+1) {
-			return nil, fmt.Errorf("index: schema %s: column %d: name %q is empty or used twice", name, i+1, c.Name)
+			panic(fmt.Sprintf("index: schema %s: column %d: name %q is empty or used twice", name, i+1, c.Name))
 		}
 		if err := c.check(); err != nil {
-			return nil, fmt.Errorf("index: schema %s: column %s: %w", name, c.Name, err)
+			panic(fmt.Sprintf("index: schema %s: column %s: %v", name, c.Name, err))
 		}
 	}
 	s.arrangeText()
-	return s, nil
-}
-
-// MustSchema is NewSchema for declarations in code; it panics on a refusal.
-func MustSchema(name string, columns ...Column) *Schema {
-	s, err := NewSchema(name, columns...)
-	if err != nil {
-		panic(err)
-	}
 	return s
 }
 
@@ -134,7 +123,7 @@ func (s *Schema) isText(col Col) bool { return col != ByID && s.Column(col).Type
 // First is the schema as it was with its first n columns.
 func (s *Schema) First(n int) *Schema { return MustSchema(s.name, s.columns[:n]...) }
 
-// Name returns the name given to NewSchema.
+// Name returns the name given to MustSchema.
 func (s *Schema) Name() string { return s.name }
 
 // Columns returns the declared columns; Col i+1 is the i-th.

@@ -8,7 +8,7 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
-func TestNewSchemaRefusesWhatDoesNotFit(t *testing.T) {
+func TestMustSchemaRefusesWhatDoesNotFit(t *testing.T) {
 	many := make([]columnar.Column, 65)
 	for i := range many {
 		many[i] = columnar.Column{Name: strings.Repeat("x", i+1), Type: columnar.Bool}
@@ -31,13 +31,16 @@ func TestNewSchemaRefusesWhatDoesNotFit(t *testing.T) {
 		{"k", []columnar.Column{{Name: "a", Type: columnar.Bool, Sort: true}}, "Sort is for"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if _, err := columnar.NewSchema(row.name, row.columns...); err == nil || !strings.Contains(err.Error(), row.want) {
-				t.Errorf("NewSchema(%q, %v) = %v, want an error with %q", row.name, row.columns, err, row.want)
-			}
+			defer func() {
+				if said := fmt.Sprint(recover()); !strings.Contains(said, row.want) {
+					t.Errorf("MustSchema(%q, %v) panics with %v, want one with %q", row.name, row.columns, said, row.want)
+				}
+			}()
+			columnar.MustSchema(row.name, row.columns...)
 		})
 	}
-	if s, err := columnar.NewSchema("k", many[:64]...); err != nil || s.Name() != "k" || s.Col(many[63].Name) != 64 {
-		t.Errorf("64 columns: %v, want the last to be column 64", err)
+	if s := columnar.MustSchema("k", many[:64]...); s.Name() != "k" || s.Col(many[63].Name) != 64 {
+		t.Errorf("64 columns: column %d is the last, want 64", s.Col(many[63].Name))
 	}
 }
 
