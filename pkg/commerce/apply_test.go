@@ -187,7 +187,7 @@ func TestVersionsDecideOneByOne(t *testing.T) {
 			if got := stored.Revision > before; got != tt.moves {
 				t.Errorf("revision %d after %d, want a new one: %v", stored.Revision, before, tt.moves)
 			}
-			if got := orValue(stored.Version, none); got != tt.version {
+			if got := value.Or(stored.Version, none); got != tt.version {
 				t.Errorf("version %d, want %d", got, tt.version)
 			}
 			if stored.Deleted {

@@ -67,7 +67,7 @@ func (in *categoryInput) complete(d *draft) any {
 	if c.Slug == nil {
 		c.Slug = slugOf(c.Name)
 	}
-	c.IsActive = orValue(in.IsActive, true)
+	c.IsActive = value.Or(in.IsActive, true)
 	c.CreatedAt, c.UpdatedAt = d.times(in.CreatedAt)
 	return c
 }

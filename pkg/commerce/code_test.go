@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/text/currency"
 	"golang.org/x/text/language"
+
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // The Unicode tables are older than the list, and know codes of the past.
@@ -83,7 +85,7 @@ func TestSlugsHoldLettersAndDigits(t *testing.T) {
 		"a":                "a",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := orValue(slugOf(name), ""); got != want {
+			if got := value.Or(slugOf(name), ""); got != want {
 				t.Errorf("slugOf(%q) = %q, want %q", name, got, want)
 			}
 		})

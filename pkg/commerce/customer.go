@@ -105,9 +105,9 @@ func (in *customerInput) complete(d *draft) any {
 	c := &in.Customer
 	d.adopt(c.ID, &c.OrganizationID)
 	c.Type = cmp.Or(c.Type, "INDIVIDUAL")
-	c.IsActive = orValue(in.IsActive, true)
+	c.IsActive = value.Or(in.IsActive, true)
 	d.nested("addresses", len(c.Addresses), func(i int) *value.ID { return &c.Addresses[i].ID })
-	c.TotalSpent = orValue(in.TotalSpent, 0)
+	c.TotalSpent = value.Or(in.TotalSpent, 0)
 	d.tags(c.Tags)
 	c.Metadata = d.freeForm("metadata", c.Metadata)
 	c.CreatedAt, c.UpdatedAt = d.times(in.CreatedAt)

@@ -91,7 +91,7 @@ func (d *draft) address(field string, a *Address) {
 // times returns the record's createdAt, given the one that was sent, and its
 // updatedAt.
 func (d *draft) times(created *value.Time) (createdAt, updatedAt value.Time) {
-	return orValue(created, d.createdAt), d.updatedAt
+	return value.Or(created, d.createdAt), d.updatedAt
 }
 
 // count reports whether a list is within its bound.
@@ -160,12 +160,4 @@ func (d *draft) taxLines(lines []TaxLine) {
 	for i, l := range lines {
 		d.percent(at("taxLines", i)+".taxRate", l.TaxRate)
 	}
-}
-
-// orValue returns what p points to, or fallback when it is absent.
-func orValue[T any](p *T, fallback T) T {
-	if p == nil {
-		return fallback
-	}
-	return *p
 }

@@ -181,7 +181,7 @@ func (in *invoiceInput) complete(d *draft) any {
 	if v.Status == "DRAFT" {
 		v.InvoiceNumber = nil
 	} else {
-		d.require("invoiceNumber", orValue(v.InvoiceNumber, "") != "")
+		d.require("invoiceNumber", value.Or(v.InvoiceNumber, "") != "")
 	}
 	d.address("billingAddress", v.BillingAddress)
 	d.taxLines(v.TaxLines)
@@ -225,7 +225,7 @@ func (in *invoiceInput) deriveTotals(d *draft) {
 	}
 	got := d.document(sums)
 	v.Subtotal, v.DiscountTotal, v.TaxTotal, v.Total = got.subtotal, got.discount, got.tax, got.total
-	v.AmountPaid = orValue(in.AmountPaid, 0)
+	v.AmountPaid = value.Or(in.AmountPaid, 0)
 	v.AmountDue = d.bounded("amountDue", in.AmountDue, max(0, v.Total-v.AmountPaid))
 }
 

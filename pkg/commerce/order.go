@@ -197,7 +197,7 @@ func (in *orderInput) complete(d *draft) any {
 	d.tags(o.Tags)
 	o.Metadata = d.freeForm("metadata", o.Metadata)
 	o.CreatedAt, o.UpdatedAt = d.times(in.CreatedAt)
-	o.PlacedAt = orValue(in.PlacedAt, o.CreatedAt)
+	o.PlacedAt = value.Or(in.PlacedAt, o.CreatedAt)
 	if d.ok() {
 		in.deriveTotals(d)
 	}
@@ -253,7 +253,7 @@ func (in *orderInput) deriveTotals(d *draft) {
 	o := &in.Order
 	sums := documentSums{
 		subtotal: in.Subtotal, discount: in.DiscountTotal, tax: in.TaxTotal, total: in.Total,
-		shipping: orValue(in.ShippingTotal, 0), inclusive: o.PricesIncludeTax,
+		shipping: value.Or(in.ShippingTotal, 0), inclusive: o.PricesIncludeTax,
 	}
 	for i := range in.Items {
 		sums.add(d.line(at("items", i)+".", in.Items[i].line(), o.PricesIncludeTax))
@@ -271,7 +271,7 @@ func (in *orderInput) deriveTotals(d *draft) {
 func paid(payments []Payment) (sum value.Amount) {
 	for _, p := range payments {
 		if p.PaidAt != nil {
-			sum += orValue(p.Amount, 0)
+			sum += value.Or(p.Amount, 0)
 		}
 	}
 	return sum
@@ -279,7 +279,7 @@ func paid(payments []Payment) (sum value.Amount) {
 
 func refunded(refunds []Refund) (sum value.Amount) {
 	for _, r := range refunds {
-		sum += orValue(r.Amount, 0)
+		sum += value.Or(r.Amount, 0)
 	}
 	return sum
 }

@@ -148,7 +148,7 @@ func (in *productInput) complete(d *draft) any {
 	d.notNegative("minStockLevel", p.MinStockLevel)
 	d.notNegative("maxStockLevel", p.MaxStockLevel)
 	d.notNegative("reorderPoint", p.ReorderPoint)
-	p.IsActive = orValue(in.IsActive, true)
+	p.IsActive = value.Or(in.IsActive, true)
 	p.Attributes = d.freeForm("attributes", p.Attributes)
 	d.tags(p.Tags)
 	p.CreatedAt, p.UpdatedAt = d.times(in.CreatedAt)

@@ -46,9 +46,9 @@ type sums struct {
 //
 // rounded half-up to four decimals.
 func (d *draft) line(path string, l line, inclusive bool) sums {
-	got := sums{discount: orValue(l.discount, 0)}
+	got := sums{discount: value.Or(l.discount, 0)}
 	got.subtotal = d.product(path+"subtotal", l.sent.subtotal, *l.sent.quantity, *l.sent.unitPrice, value.AmountScale)
-	taxable, taxRate, divisor := got.subtotal-got.discount, orValue(l.taxRate, 0), hundred
+	taxable, taxRate, divisor := got.subtotal-got.discount, value.Or(l.taxRate, 0), hundred
 	if inclusive {
 		divisor += taxRate
 	}

@@ -32,20 +32,20 @@ func drawn(t *rapid.T, name string, least, most int64) *value.Amount {
 
 // wantedLine computes a line in fractions.
 func wantedLine(quantity, price value.Amount, discount, rate, tax, subtotal, total *value.Amount, inclusive bool) sums {
-	want := sums{discount: orValue(discount, 0)}
-	want.subtotal = orValue(subtotal, halfUp(new(big.Rat).Mul(rat(quantity), rat(price))))
+	want := sums{discount: value.Or(discount, 0)}
+	want.subtotal = value.Or(subtotal, halfUp(new(big.Rat).Mul(rat(quantity), rat(price))))
 	base := new(big.Rat).Sub(rat(want.subtotal), rat(want.discount))
-	percent := rat(orValue(rate, 0))
+	percent := rat(value.Or(rate, 0))
 	divisor := big.NewRat(100, 1)
 	if inclusive {
 		divisor.Add(divisor, percent)
 	}
 	share := new(big.Rat).Mul(base, percent)
-	want.tax = orValue(tax, halfUp(share.Quo(share, divisor)))
+	want.tax = value.Or(tax, halfUp(share.Quo(share, divisor)))
 	if !inclusive {
 		base.Add(base, rat(want.tax))
 	}
-	want.total = orValue(total, halfUp(base))
+	want.total = value.Or(total, halfUp(base))
 	return want
 }
 
@@ -99,17 +99,17 @@ func TestDerivedTotalsAreExact(t *testing.T) {
 		}
 		o := r.(*Order)
 		for i, item := range o.Items {
-			got := sums{subtotal: item.Subtotal, discount: orValue(item.DiscountAmount, 0), tax: item.TaxAmount, total: item.Total}
+			got := sums{subtotal: item.Subtotal, discount: value.Or(item.DiscountAmount, 0), tax: item.TaxAmount, total: item.Total}
 			if got != wants[i] {
 				t.Fatalf("%s\nitem %d: got %+v, want %+v", record, i, got, wants[i])
 			}
 		}
-		want.total += orValue(shipping, 0)
+		want.total += value.Or(shipping, 0)
 		got := sums{subtotal: o.Subtotal, discount: o.DiscountTotal, tax: o.TaxTotal, total: o.Total}
 		if got != want {
 			t.Fatalf("%s\ngot %+v, want %+v", record, got, want)
 		}
-		if due := max(0, want.total-orValue(paidTotal, 0)); o.BalanceDue != due {
+		if due := max(0, want.total-value.Or(paidTotal, 0)); o.BalanceDue != due {
 			t.Fatalf("%s\nbalanceDue %s, want %s", record, o.BalanceDue, due)
 		}
 	})

@@ -189,7 +189,7 @@ func (f *Filter) index(schema *columnar.Schema, a argument) columnar.Filter {
 		col = schema.Col(f.Column)
 	}
 	if s := spans[f.Kind]; s != nil {
-		return s.index(col, endOr(a.low, math.MinInt64), endOr(a.high, math.MaxInt64))
+		return s.index(col, value.Or(a.low, math.MinInt64), value.Or(a.high, math.MaxInt64))
 	}
 	switch f.Kind {
 	case ID:
@@ -201,11 +201,4 @@ func (f *Filter) index(schema *columnar.Schema, a argument) columnar.Filter {
 		return columnar.Is(col, a.flag)
 	}
 	return columnar.In(col, a.texts...)
-}
-
-func endOr(end *int64, open int64) int64 {
-	if end == nil {
-		return open
-	}
-	return *end
 }

@@ -253,11 +253,11 @@ func reservedHeader(canonical string) bool {
 // can never meet.
 func (e *Endpoint) SetDelivery(dto DeliverySettingsDto, seal func(plain []byte, purpose string) string, now value.Time) (*Endpoint, error) {
 	next := *e
-	next.RetryCount = orValue(dto.RetryCount, DefaultRetryCount)
-	next.TimeoutSeconds = orValue(dto.TimeoutSeconds, DefaultTimeoutSeconds)
+	next.RetryCount = value.Or(dto.RetryCount, DefaultRetryCount)
+	next.TimeoutSeconds = value.Or(dto.TimeoutSeconds, DefaultTimeoutSeconds)
 	next.Delivery = DeliverySettings{
-		Filter: orValue(dto.Filter, nil), Changed: orValue(dto.Changed, nil), Fields: orValue(dto.Fields, nil),
-		Thin: orValue(dto.Payload, PayloadFull) == PayloadThin,
+		Filter: value.Or(dto.Filter, nil), Changed: value.Or(dto.Changed, nil), Fields: value.Or(dto.Fields, nil),
+		Thin: value.Or(dto.Payload, PayloadFull) == PayloadThin,
 	}
 	s := &next.Delivery
 	details := s.misfits(e.SubscribedEvents)
@@ -272,14 +272,6 @@ func (e *Endpoint) SetDelivery(dto DeliverySettingsDto, seal func(plain []byte, 
 	}
 	next.UpdatedAt = max(now, e.UpdatedAt+1)
 	return &next, nil
-}
-
-// orValue returns what p points to, or fallback when it is absent.
-func orValue[T any](p *T, fallback T) T {
-	if p == nil {
-		return fallback
-	}
-	return *p
 }
 
 // sealHeaders sets the headers, in the order of their names. One with the mask

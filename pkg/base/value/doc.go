@@ -3,3 +3,11 @@
 // input that it cannot represent exactly, and never passes through a binary
 // float.
 package value
+
+// Or returns what p points to, or the other value when p is nil.
+func Or[T any](p *T, other T) T {
+	if p == nil {
+		return other
+	}
+	return *p
+}
