@@ -15,16 +15,6 @@ type PostRecordsDto struct {
 	Records        []PostedRecord `json:"records" nullable:"false" minItems:"1" maxItems:"500" doc:"The changes, applied in order."`
 }
 
-// PostedRecord is one change of a [PostRecordsDto].
-type PostedRecord struct {
-	Kind    Kind           `json:"kind" doc:"The kind of the record: product, category, order, customer or invoice."`
-	Op      Op             `json:"op" doc:"put replaces the whole record: an absent field takes its default. delete removes it and needs only the id."`
-	Record  jsontext.Value `json:"record" doc:"The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored."`
-	SiteIDs []value.ID     `json:"siteIds" required:"false" maxItems:"1000" doc:"The sites that show the product; only for products. Empty or null: every site. Absent: the sites stay as they are."`
-	Version *int64         `json:"version" required:"false" nullable:"false" minimum:"0" doc:"A number that increases with each change of the record, such as a row version. A number lower than the stored one changes nothing. Absent: the last message wins."`
-	Silent  bool           `json:"silent" required:"false" doc:"Store and list the record without an event."`
-}
-
 // PostedMessage makes the message of many that brings the records of a
 // request's body, and counts them. Its organization is the request's. A record
 // whose kind, op, id or other member outside the record is wrong refuses the
@@ -87,7 +77,7 @@ func checkPosted(organization value.ID, records members) error {
 
 // readMember reads one record of a message of many.
 func readMember(organization value.ID, raw jsontext.Value) (Change, error) {
-	c := memberChange{OrganizationID: organization}
+	c := PostedRecord{OrganizationID: organization}
 	err := strictjson.Unmarshal(raw, &c)
 	if err == nil {
 		err = (*Change)(&c).check()

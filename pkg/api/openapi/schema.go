@@ -11,6 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
 )
 
 const (
@@ -113,6 +114,7 @@ func newRegistry() huma.Registry {
 	registry.RegisterTypeAlias(reflect.TypeFor[value.Time](), reflect.TypeFor[timeSchema]())
 	registry.RegisterTypeAlias(reflect.TypeFor[value.Amount](), reflect.TypeFor[amountSchema]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[objectSchema]())
+	registry.RegisterTypeAlias(reflect.TypeFor[commerce.Sites](), reflect.TypeFor[[]idSchema]())
 	return registry
 }
 
