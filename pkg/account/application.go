@@ -54,21 +54,12 @@ type CreateApplicationDto struct {
 	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"Stored for the organization's identity provider, which signs users in; this service does not redirect. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
 }
 
-// UpdateApplicationDto documents the input of a change, which is read as an
-// [ApplicationChange] to distinguish absent from null.
+// UpdateApplicationDto is the input of a change; an absent field stays.
 type UpdateApplicationDto struct {
-	Name        *string `json:"name" required:"false" nullable:"false" minLength:"1" maxLength:"120" doc:"The name."`
-	Description *string `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
-	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
-	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
-}
-
-// ApplicationChange is a change of an application; an absent field stays.
-type ApplicationChange struct {
-	Name        Patch[string] `json:"name"`
-	Description Patch[string] `json:"description"`
-	Website     Patch[string] `json:"website"`
-	RedirectURI Patch[string] `json:"redirectUri"`
+	Name        Patch[string] `json:"name" required:"false" nullable:"false" minLength:"1" maxLength:"120" doc:"The name."`
+	Description Patch[string] `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
+	Website     Patch[string] `json:"website" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
+	RedirectURI Patch[string] `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
 }
 
 // ParseCreateApplication reads the body of a creation. An error is a fault
@@ -90,13 +81,13 @@ func ParseCreateApplication(body []byte) (CreateApplicationDto, error) {
 }
 
 // ParseUpdateApplication reads the body of a change.
-func ParseUpdateApplication(body []byte) (ApplicationChange, error) {
+func ParseUpdateApplication(body []byte) (UpdateApplicationDto, error) {
 	var (
 		c      Checks
-		change ApplicationChange
+		change UpdateApplicationDto
 	)
 	if err := c.Read(body, &change); err != nil {
-		return ApplicationChange{}, err
+		return UpdateApplicationDto{}, err
 	}
 	c.Refuse(change.Name.Null, "name", fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
 	c.name(change.Name.Pointer())
@@ -126,7 +117,7 @@ func (a Application) Masked() Application {
 
 // Update applies a change and reports whether anything differs now. Only then
 // does updatedAt change, and it always rises.
-func (a *Application) Update(change ApplicationChange, now value.Time) bool {
+func (a *Application) Update(change UpdateApplicationDto, now value.Time) bool {
 	changed := false
 	if change.Name.Given && change.Name.Value != a.Name {
 		a.Name, changed = change.Name.Value, true

@@ -219,14 +219,3 @@ func TestStatusAndRateLimitChangeOnlyWhenTheyDiffer(t *testing.T) {
 		}
 	}
 }
-
-// Of fields that are not read the parser knows nothing.
-func TestTheDocumentedChangeHasTheFieldsThatAreRead(t *testing.T) {
-	body, err := json.Marshal(UpdateApplicationDto{Name: ptr("x")})
-	if err != nil || string(body) != `{"name":"x","description":null,"website":null,"redirectUri":null}` {
-		t.Errorf("documented: %s, %v", body, err)
-	}
-	if _, err := ParseUpdateApplication(body); err != nil {
-		t.Errorf("read: %v", err)
-	}
-}

@@ -26,7 +26,7 @@ func FuzzBodies(f *testing.F) {
 		checkBody(t, body, ParseCreateApplication, func(dto CreateApplicationDto) any { return dto })
 		checkBody(t, body, func(body []byte) (CreateApiKeyDto, error) { return ParseCreateKey(body, now) }, func(dto CreateApiKeyDto) any { return dto })
 		checkBody(t, body, ParseTokenScopes, func(scopes []string) any { return TokenScopesDto{&scopes} })
-		checkBody(t, body, ParseUpdateApplication, func(change ApplicationChange) any {
+		checkBody(t, body, ParseUpdateApplication, func(change UpdateApplicationDto) any {
 			sent := map[string]any{}
 			for name, p := range map[string]Patch[string]{
 				"name": change.Name, "description": change.Description, "website": change.Website, "redirectUri": change.RedirectURI,

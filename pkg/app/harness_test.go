@@ -341,7 +341,7 @@ func (w *harness) checkCounters(name string, e *webhook.Endpoint) {
 func (w *harness) activate(e *webhook.Endpoint) {
 	w.t.Helper()
 	if _, err := w.Table.ChangeEndpoint(w.t.Context(), w.Org, e.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-		return e.Update(webhook.EndpointChange{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active}}, w.Now())
+		return e.Update(webhook.UpdateWebhookEndpointDto{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active}}, w.Now())
 	}); err != nil {
 		w.t.Fatal(err)
 	}

@@ -34,26 +34,18 @@ type CreateWebhookEndpointDto struct {
 	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The timeout of an attempt. The delivery settings can change it."`
 }
 
-// UpdateWebhookEndpointDto is the input of a change, as it is documented.
-type UpdateWebhookEndpointDto struct {
-	URL         *string   `json:"url" required:"false" nullable:"false" format:"uri" maxLength:"2048" doc:"As on creation. Waiting events are sent to the new URL, and an open circuit is probed at once."`
-	Description *string   `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
-	Events      *[]string `json:"events" required:"false" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"As on creation. Events that are waiting are still sent."`
-	Status      *Status   `json:"status" required:"false" nullable:"false" doc:"ACTIVE or PAUSED. DISABLED is accepted only while the endpoint is disabled."`
-}
-
-// EndpointChange is a change of an endpoint; an absent field stays, and only
+// UpdateWebhookEndpointDto is the input of a change; an absent field stays, and only
 // the description can be cleared by null.
-type EndpointChange struct {
-	URL         account.Patch[string]   `json:"url"`
-	Description account.Patch[string]   `json:"description"`
-	Events      account.Patch[[]string] `json:"events"`
-	Status      account.Patch[Status]   `json:"status"`
+type UpdateWebhookEndpointDto struct {
+	URL         account.Patch[string]   `json:"url" required:"false" nullable:"false" format:"uri" maxLength:"2048" doc:"As on creation. Waiting events are sent to the new URL, and an open circuit is probed at once."`
+	Description account.Patch[string]   `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
+	Events      account.Patch[[]string] `json:"events" required:"false" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"As on creation. Events that are waiting are still sent."`
+	Status      account.Patch[Status]   `json:"status" required:"false" nullable:"false" doc:"ACTIVE or PAUSED. DISABLED is accepted only while the endpoint is disabled."`
 }
 
 // changeBody also takes the settings that a change may not have, to say so.
 type changeBody struct {
-	EndpointChange
+	UpdateWebhookEndpointDto
 	RetryCount     account.Patch[int] `json:"retryCount"`
 	TimeoutSeconds account.Patch[int] `json:"timeoutSeconds"`
 }
@@ -101,12 +93,12 @@ func (r Rules) ParseCreate(body []byte, org, application value.ID) (CreateWebhoo
 }
 
 // ParseUpdate reads the body of a change of an endpoint of the organization.
-func (r Rules) ParseUpdate(body []byte, org value.ID) (EndpointChange, error) {
+func (r Rules) ParseUpdate(body []byte, org value.ID) (UpdateWebhookEndpointDto, error) {
 	c, in := checks{rules: r, org: org}, changeBody{}
 	if err := c.Read(body, &in); err != nil {
-		return EndpointChange{}, err
+		return UpdateWebhookEndpointDto{}, err
 	}
-	dto := in.EndpointChange
+	dto := in.UpdateWebhookEndpointDto
 	const fixed = "is not part of this change: set it by PUT /developers/webhooks/endpoints/{id}/delivery"
 	c.Refuse(in.RetryCount.Given, "retryCount", fault.DetailNotAllowed, fixed)
 	c.Refuse(in.TimeoutSeconds.Given, "timeoutSeconds", fault.DetailNotAllowed, fixed)
@@ -140,7 +132,7 @@ func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal f
 // differs. After another url or an activation its health starts anew, and an
 // open circuit is probed at once. Only the service sets DISABLED, so it is
 // refused unless the endpoint is DISABLED; the events of an alert URL are fixed.
-func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error) {
+func (e *Endpoint) Update(dto UpdateWebhookEndpointDto, now value.Time) (*Endpoint, error) {
 	next := *e
 	if dto.URL.Given {
 		next.URL = dto.URL.Value

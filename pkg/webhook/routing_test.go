@@ -271,22 +271,22 @@ func TestOpenCircuitHoldsEvents(t *testing.T) {
 
 func TestOwnersChangeHasTheEndpointJudgedAnew(t *testing.T) {
 	given := func(s string) account.Patch[string] { return account.Patch[string]{Given: true, Value: s} }
-	status := func(s webhook.Status) webhook.EndpointChange {
-		return webhook.EndpointChange{Status: account.Patch[webhook.Status]{Given: true, Value: s}}
+	status := func(s webhook.Status) webhook.UpdateWebhookEndpointDto {
+		return webhook.UpdateWebhookEndpointDto{Status: account.Patch[webhook.Status]{Given: true, Value: s}}
 	}
 	reset := openSince(time.Hour, 0)
 	for name, tt := range map[string]struct {
 		was     webhook.Status
-		dto     webhook.EndpointChange
+		dto     webhook.UpdateWebhookEndpointDto
 		changes bool
 		anew    bool
 	}{
-		"nothing":             {webhook.Active, webhook.EndpointChange{}, false, false},
-		"another url":         {webhook.Active, webhook.EndpointChange{URL: given("https://b.example")}, true, true},
-		"the same url":        {webhook.Active, webhook.EndpointChange{URL: given("https://a.example")}, false, false},
-		"a description":       {webhook.Active, webhook.EndpointChange{Description: given("d")}, true, false},
-		"cleared already":     {webhook.Active, webhook.EndpointChange{Description: account.Patch[string]{Given: true, Null: true}}, false, false},
-		"other events":        {webhook.Active, webhook.EndpointChange{Events: account.Patch[[]string]{Given: true, Value: []string{"order.*"}}}, true, false},
+		"nothing":             {webhook.Active, webhook.UpdateWebhookEndpointDto{}, false, false},
+		"another url":         {webhook.Active, webhook.UpdateWebhookEndpointDto{URL: given("https://b.example")}, true, true},
+		"the same url":        {webhook.Active, webhook.UpdateWebhookEndpointDto{URL: given("https://a.example")}, false, false},
+		"a description":       {webhook.Active, webhook.UpdateWebhookEndpointDto{Description: given("d")}, true, false},
+		"cleared already":     {webhook.Active, webhook.UpdateWebhookEndpointDto{Description: account.Patch[string]{Given: true, Null: true}}, false, false},
+		"other events":        {webhook.Active, webhook.UpdateWebhookEndpointDto{Events: account.Patch[[]string]{Given: true, Value: []string{"order.*"}}}, true, false},
 		"the same status":     {webhook.Active, status(webhook.Active), false, false},
 		"paused":              {webhook.Active, status(webhook.Paused), true, false},
 		"activated":           {webhook.Paused, status(webhook.Active), true, true},

@@ -12,6 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 const (
@@ -55,19 +56,19 @@ func (b *builder) refine(t reflect.Type) {
 	s.AdditionalProperties = nil
 	for _, field := range reflect.VisibleFields(t) { // of embedded structs, too
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		property := s.Properties[name]
+		property, t := s.Properties[name], patched(field.Type)
 		if property == nil {
 			continue
 		}
-		if e, ok := reflect.New(elem(field.Type)).Elem().Interface().(enumeration); ok {
+		if e, ok := reflect.New(elem(t)).Elem().Interface().(enumeration); ok {
 			at := property
 			if property.Items != nil {
 				at = property.Items
 			}
 			at.Extensions = map[string]any{openEnum: e.Values()}
 		}
-		b.refine(field.Type)
-		if field.Type.Kind() == reflect.Pointer && field.Tag.Get("nullable") != "false" {
+		b.refine(t)
+		if t.Kind() == reflect.Pointer && field.Tag.Get("nullable") != "false" {
 			property = nullable(property)
 			s.Properties[name] = property
 		}
@@ -88,6 +89,15 @@ func common(name string) string {
 		"createdAt":      "When it was created.",
 		"updatedAt":      "When it was last changed; it rises with every change.",
 	}[name]
+}
+
+// patched is what a field of an update takes, as a pointer: its type has a method that
+// returns that. Of any other type it is the type itself.
+func patched(t reflect.Type) reflect.Type {
+	if m, is := reflect.PointerTo(t).MethodByName("Pointer"); is {
+		return m.Type.Out(0)
+	}
+	return t
 }
 
 // elem is what a pointer points to and a slice holds.
@@ -115,6 +125,11 @@ func newRegistry() huma.Registry {
 	registry.RegisterTypeAlias(reflect.TypeFor[value.Amount](), reflect.TypeFor[amountSchema]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[objectSchema]())
 	registry.RegisterTypeAlias(reflect.TypeFor[commerce.Sites](), reflect.TypeFor[[]idSchema]())
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[account.Patch[string]](), reflect.TypeFor[account.Patch[[]string]](), reflect.TypeFor[account.Patch[webhook.Status]](),
+	} {
+		registry.RegisterTypeAlias(t, patched(t))
+	}
 	return registry
 }
 

@@ -89,7 +89,7 @@ func (a *area) setAlerts(r *api.Request) (*api.Response, error) {
 	case err != nil:
 		return nil, err
 	case e != nil:
-		change := webhook.EndpointChange{
+		change := webhook.UpdateWebhookEndpointDto{
 			URL:    account.Patch[string]{Given: true, Value: *dto.URL},
 			Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active},
 		}

@@ -57,7 +57,7 @@ func readsAll(r *api.Request) func(*webhook.Endpoint) error {
 // readsChanged refuses a change of the url or the events to a caller who may not
 // see what the endpoint gets before or after it. What it got before its events were
 // changed, by others, may still be sent again, and would go to a new url.
-func (a *area) readsChanged(r *api.Request, change *webhook.EndpointChange) func(*webhook.Endpoint) error {
+func (a *area) readsChanged(r *api.Request, change *webhook.UpdateWebhookEndpointDto) func(*webhook.Endpoint) error {
 	return func(e *webhook.Endpoint) error {
 		moved := change.URL.Given && change.URL.Value != e.URL
 		if !moved && (!change.Events.Given || slices.Equal(change.Events.Value, e.SubscribedEvents)) {

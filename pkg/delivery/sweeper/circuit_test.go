@@ -139,7 +139,7 @@ func TestPausedEndpointIsProbedOnceItIsActivated(t *testing.T) {
 		h.Pass(25 * time.Minute)
 	}
 	h.check(t, delivery, webhook.DeliveryHeld)
-	change := webhook.EndpointChange{}
+	change := webhook.UpdateWebhookEndpointDto{}
 	change.Status.Given, change.Status.Value = true, webhook.Active
 	if _, err := h.Table.ChangeEndpoint(t.Context(), h.Org, h.endpoint.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		return e.Update(change, h.At(0))
