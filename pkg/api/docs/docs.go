@@ -1,6 +1,6 @@
 // Package docs describes the service itself, without credentials: guides for
-// integrators, the OpenAPI document with a page to read and try it, a search over
-// both, and /llms.txt. The guides are the Markdown files of the folder guides,
+// integrators, the OpenAPI document with a page to read and try it, and /llms.txt.
+// The browser searches both. The guides are the Markdown files of the folder guides,
 // which can be read as they are, too; their pages are rendered on each request.
 // Package openapi makes the document from the operations.
 //
@@ -52,8 +52,7 @@ const (
 // Operations returns the operations of this package. render makes HTML of
 // Markdown; without it the operations are for reading only.
 func Operations(render func(markdown string) (string, error)) []api.Operation {
-	s := &site{render: render}
-	s.found = sync.OnceValues(s.index)
+	s := &site{render}
 	return []api.Operation{
 		{
 			ID: "getOpenAPI", Method: http.MethodGet, Path: "/openapi.json", Tag: tag,
@@ -103,12 +102,6 @@ func (s *site) file(r *api.Request) (*api.Response, error) {
 		return s.page(r, name)
 	case path.Ext(name) == ".md":
 		return source(r, strings.TrimSuffix(name, ".md"))
-	case name == "search.json":
-		all, err := s.found()
-		if err != nil {
-			return nil, err
-		}
-		return &api.Response{JSON: all, Header: headers("application/json")}, nil
 	}
 	if body, err := web.ReadFile("web/" + name); err == nil && path.Ext(name) != ".html" {
 		return &api.Response{Raw: body, Header: headers(mime.TypeByExtension(path.Ext(name)))}, nil

@@ -50,7 +50,6 @@ func TestPagesLinkBelowTheBasePath(t *testing.T) {
 			"- `completedAt` (string or null; date-time): ", "open enumeration: UNFULFILLED, PARTIALLY_FULFILLED, ",
 			"- `retryCount` (integer or null; int64; 0 to 10; default 8; optional): ",
 		},
-		"/docs/search.json":    {`"path":"deliveries#alerts"`, `"path":"reference#/Products/listProducts"`},
 		"/docs/swagger-ui.css": {".swagger-ui"},
 		"/llms.txt":            {"# Commerce Integration Service\n\n> ", "](https://a.example/prod/docs/webhooks.md)"},
 	} {

@@ -23,7 +23,6 @@ const (
 // site makes the pages.
 type site struct {
 	render func(markdown string) (string, error)
-	found  func() ([]found, error)
 }
 
 // textOf returns the Markdown of a page.
@@ -79,11 +78,11 @@ func (s *site) rendered(name string) (string, error) {
 		if content, err = s.htmlOf(text); err != nil {
 			return "", err
 		}
-		title = sections(content)[0].Title
+		title = regexp.MustCompile(`<h1[^>]*>(.*?)</h1>`).FindStringSubmatch(content)[1]
 		content = `<article class="guide">` + content + "</article>"
 	}
 	return strings.NewReplacer(
-		"{{title}}", html.EscapeString(title), "{{navigation}}", navigation(name),
+		"{{title}}", title, "{{navigation}}", navigation(name),
 		"{{markdown}}", basePath+"/docs/"+name+".md", "{{content}}", content,
 	).Replace(string(layout)), nil
 }
@@ -115,10 +114,4 @@ func navigation(current string) string {
 		b.WriteString(">" + html.EscapeString(found[2]) + "</a>\n")
 	}
 	return b.String()
-}
-
-// plain is the text of HTML.
-func plain(markup string) string {
-	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(markup, "")
-	return strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }

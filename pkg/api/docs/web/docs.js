@@ -20,11 +20,32 @@ theme.hidden = false;
 const search = document.getElementById("search");
 const list = document.getElementById("found");
 const input = search.querySelector("input");
+const docs = search.dataset.docs;
 let index;
 
+// sectionsOf reads the sections of a guide. The page of the reference has none.
+async function sectionsOf(url) {
+  const page = new DOMParser().parseFromString(await (await fetch(url)).text(), "text/html");
+  const heads = [...page.querySelectorAll(".guide :is(h1, h2, h3)[id]")];
+  return heads.map((head) => {
+    let text = "";
+    for (let next = head.nextElementSibling; next && !heads.includes(next); next = next.nextElementSibling) text += `${next.textContent} `;
+    return { title: head.textContent, page: heads[0].textContent, url: `${url}#${head.id}`, text: text.replace(/\s+/g, " ") };
+  });
+}
+
+// operations reads those of the OpenAPI document, events included.
+async function operations() {
+  const { paths, webhooks } = await (await fetch(`${docs}../openapi.json`)).json();
+  const routes = Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, of]) => [`${method.toUpperCase()} ${path}`, of]));
+  routes.push(...Object.entries(webhooks).map(([event, { post }]) => [event, post]));
+  return routes.map(([page, of]) => ({ title: of.summary, page, url: `${docs}reference#/${of.tags[0]}/${of.operationId}`, text: of.description ?? "" }));
+}
+
 async function find() {
-  index ??= fetch(search.dataset.docs + "search.json").then((answer) => answer.json());
-  const sections = await index;
+  const pages = [docs.replace(/\/$/, ""), ...[...document.querySelectorAll("nav a")].map((link) => link.href)];
+  index ??= Promise.all([...pages.map(sectionsOf), operations()]);
+  const sections = (await index).flat();
   const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
   const rank = ({ title, page }) => words.filter((w) => title.toLowerCase().includes(w)).length * 2 + words.filter((w) => page.toLowerCase().includes(w)).length;
   const hits = sections
@@ -41,10 +62,10 @@ function line(...content) {
   return item;
 }
 
-function hit({ title, page, path, text }, word = "") {
+function hit({ title, page, url, text }, word = "") {
   const link = document.createElement("a");
   const where = document.createElement("small");
-  link.href = search.dataset.docs + path.replace(/^index/, "");
+  link.href = url;
   link.textContent = title;
   const at = Math.max(text.toLowerCase().indexOf(word) - 30, 0);
   where.textContent = `${page === title ? "" : `${page}: `}${at ? "…" : ""}${text.slice(at, at + 90)}`;
