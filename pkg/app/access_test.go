@@ -132,7 +132,10 @@ func requests() []request {
 		{"customer", "customers", "Customer"},
 		{"invoice", "invoices", "Invoice"},
 	} {
-		list, scope := "list"+strings.ToUpper(kind.plural[:1])+kind.plural[1:], kind.plural+":read"
+		list, scope := "list", kind.plural+":read"
+		for word := range strings.SplitSeq(kind.plural, "-") {
+			list += strings.ToUpper(word[:1]) + word[1:]
+		}
 		all = append(
 			all,
 			request{operation: list, method: "GET", path: "/api/" + kind.plural, area: readers, scope: scope, status: 200, shows: kind.single + " of A"},

@@ -96,7 +96,7 @@ func basic(id, secret string) string {
 
 func TestAClientGetsAToken(t *testing.T) {
 	h := newHarness(t)
-	const reading = "categories:read customers:read invoices:read orders:read products:read"
+	reading := strings.Join(account.ReadScopes(), " ")
 	for name, tc := range map[string]struct {
 		got   answer
 		scope string
@@ -308,7 +308,7 @@ func TestKeysAndMetadataArePublic(t *testing.T) {
 	meta := h.do("GET", "/.well-known/oauth-authorization-server", "")
 	want := `{"issuer":"https://api.example.com/prod","token_endpoint":"https://api.example.com/prod/oauth/token",` +
 		`"jwks_uri":"https://api.example.com/prod/.well-known/jwks.json",` +
-		`"scopes_supported":["categories:read","customers:read","invoices:read","orders:read","products:read","records:write","webhooks:read","webhooks:write"],` +
+		`"scopes_supported":["` + strings.Join(account.TokenScopes(), `","`) + `"],` +
 		`"response_types_supported":["none"],"grant_types_supported":["client_credentials"],` +
 		`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],"service_documentation":"https://api.example.com/prod/docs"}`
 	if meta.Status != 200 || meta.Body != want {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -157,7 +158,8 @@ func TestAPageThatIsTooLargeNamesALimitThatFits(t *testing.T) {
 func TestMeTellsWhatACredentialStandsFor(t *testing.T) {
 	api := newHarness(t, present).serve()
 	const org = `{"organizationId":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00",`
-	const app, read = `"applicationId":"00000000-0000-4000-8000-00000000bbbb",`, `["categories:read","customers:read","invoices:read","orders:read","products:read"]`
+	const app = `"applicationId":"00000000-0000-4000-8000-00000000bbbb",`
+	read := `["` + strings.Join(account.ReadScopes(), `","`) + `"]`
 	viewer := narrowed(user(), auth.WebhooksRead, auth.OrdersRead)
 	viewer.SiteIDs = []value.ID{siteB, siteA}
 	for i, tt := range []struct {

@@ -325,7 +325,7 @@ var plainFilters = map[commerce.Kind]map[string]plainFilter{
 	},
 }
 
-// plainShared are the parameters of all five lists.
+// plainShared are the parameters of every list.
 var plainShared = map[string]plainFilter{
 	"page": always, "limit": always, "orderBy": always, "orderDirection": always, "afterId": always,
 	"siteId": always, // by shows

@@ -31,6 +31,7 @@ func TestCommandLines(t *testing.T) {
 			env.Setenv("DATA", q.data)
 			env.Setenv("QUEUE", q.file.RecordsQueueURL)
 			env.Setenv("ORG", testOrganization)
+			env.Setenv("KINDS", strings.Join(kindNames(), ", "))
 			env.Setenv("SITE1", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f07")
 			env.Setenv("SITE2", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f08")
 			return nil
