@@ -12,7 +12,7 @@ const MaxUsageDays = 90
 
 // Usage is what an application did on one day of UTC, as the API shows it.
 type Usage struct {
-	Requests     int64 `json:"requests" doc:"Requests with an accepted credential of the application, refused ones included."`
+	Requests     int64 `json:"requests" doc:"Requests with an accepted credential of the application, refused ones included, as often as they count against the rate limit."`
 	ClientErrors int64 `json:"clientErrors" doc:"Requests answered 4xx, without 429."`
 	RateLimited  int64 `json:"rateLimited" doc:"Requests answered 429."`
 	Events       int64 `json:"events" doc:"Events first attempted on the day, over all endpoints of the application. An event for several endpoints counts for each."`

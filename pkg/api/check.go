@@ -15,6 +15,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/strictjson"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -56,7 +57,7 @@ func (x *exchange) authorize() error {
 	if err := x.refresh(p); err != nil {
 		return err
 	}
-	if err := x.admit(p.Subject(), p.RateLimit); err != nil {
+	if err := x.admit(1); err != nil {
 		return err
 	}
 	switch {
@@ -114,19 +115,25 @@ func (x *exchange) refresh(p *auth.Principal) error {
 	return nil
 }
 
-func (x *exchange) admit(subject string, limit int) error {
-	d, err := x.cfg.Limiter.Admit(x.r.Context(), subject, limit)
+// admit counts the request, or so much more of it, against the limits of the
+// principal and of its organization.
+func (x *exchange) admit(weight int) error {
+	p := &x.caller.Principal
+	d, err := x.cfg.Limiter.Admit(x.r.Context(), weight, ratelimit.Subject{ID: p.Subject(), Limit: p.RateLimit},
+		ratelimit.Subject{ID: p.OrganizationSubject(), Limit: x.cfg.OrganizationLimit})
 	if err != nil {
-		return fmt.Errorf("admit %s: %w", subject, err)
+		return fmt.Errorf("admit %s: %w", p.Subject(), err)
 	}
 	h := x.w.Header()
 	h.Set("X-RateLimit-Limit", strconv.Itoa(d.Limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(d.Remaining))
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(d.Reset.Unix(), 10))
 	if d.Allowed {
-		x.admitted = subject
+		x.admitted = p.Subject()
+		x.weight += weight
 		return nil
 	}
+	x.admitted = ""
 	f := fault.New(fault.RateLimited, "rate_limited", "more than %d requests in 60 s; wait as Retry-After says", d.Limit)
 	f.RetryAfter = max(d.RetryAfter, time.Second)
 	return f

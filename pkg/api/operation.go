@@ -128,21 +128,30 @@ type Request struct {
 func (r *Request) Context() context.Context { return r.ctx }
 
 // Admit makes p the principal of a request to an operation without credentials,
-// once the handler knows who makes it, and counts the request against p's rate
-// limit. The answer shows the rest of it.
+// once the handler knows who makes it, and counts the request against the limits
+// of p and its organization. The answer shows the rest of them.
 func (r *Request) Admit(p auth.Principal) error {
 	r.Principal, r.x.caller.Principal, r.x.caller.Err = p, p, nil
-	return r.x.admit(p.Subject(), p.RateLimit)
+	return r.x.admit(1)
 }
 
-// AdmitAgain counts the request once more against the rate limit, when it keeps
-// the service busy for longer. It reports false where the limit is reached.
-func (r *Request) AdmitAgain() (bool, error) {
-	err := r.x.admit(r.Principal.Subject(), r.Principal.RateLimit)
-	if fault.Is(err, fault.RateLimited) {
-		return false, nil
+// AdmitAgain counts the request once more against the rate limits, when it keeps
+// the service busy for longer. It fails with a fault of kind RateLimited where one
+// is reached.
+func (r *Request) AdmitAgain() error { return r.x.admit(1) }
+
+// unitsPerRequest is how many read units of the table a request may take and weigh 1.
+const unitsPerRequest = 100
+
+// AdmitUnits counts the request of a list again for each further 100 read units
+// that its index takes, once however often it is called for them. It never weighs
+// more than a limit, so that an idle application may always ask.
+func (r *Request) AdmitUnits(units int) error {
+	weight := min((units+unitsPerRequest-1)/unitsPerRequest, r.Principal.RateLimit, r.x.cfg.OrganizationLimit)
+	if weight <= r.x.weight {
+		return nil
 	}
-	return err == nil, err
+	return r.x.admit(weight - r.x.weight)
 }
 
 // Organization is the principal's organization: the tenant of every access.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +31,9 @@ type Caller struct {
 	SourceAddress string
 }
 
-// Limiter counts one request of the subject against limit requests per 60 s.
+// Limiter counts a request against the limits of all its subjects, or of none.
 type Limiter interface {
-	Admit(ctx context.Context, subject string, limit int) (ratelimit.Decision, error)
+	Admit(ctx context.Context, weight int, of ...ratelimit.Subject) (ratelimit.Decision, error)
 	// ClientError counts an admitted request that was answered 4xx.
 	ClientError(subject string)
 }
@@ -41,6 +42,9 @@ type Limiter interface {
 type Config struct {
 	Caller  func(*http.Request) Caller
 	Limiter Limiter
+	// OrganizationLimit is the requests per 60 s of an organization; 0:
+	// [auth.OrganizationRateLimit].
+	OrganizationLimit int
 	// Refresh returns the principal as it is now, where the gateway may have
 	// established it minutes ago, and without the state of an application; nil:
 	// it is current.
@@ -60,6 +64,7 @@ type Server struct {
 
 // NewServer makes the handler of the operations.
 func NewServer(operations []Operation, cfg Config) *Server {
+	cfg.OrganizationLimit = cmp.Or(cfg.OrganizationLimit, auth.OrganizationRateLimit)
 	return &Server{router: newRouter(operations), cfg: cfg}
 }
 
@@ -76,6 +81,7 @@ type exchange struct {
 	status  int
 
 	admitted string   // the subject whose rate limit admitted it; "": none
+	weight   int      // that was admitted
 	claimed  *claimed // nil: no credential names an application
 }
 

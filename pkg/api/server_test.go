@@ -51,7 +51,8 @@ func (l allowAll) ClientError(subject string) {
 	}
 }
 
-func (l allowAll) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
+func (l allowAll) Admit(_ context.Context, _ int, of ...ratelimit.Subject) (ratelimit.Decision, error) {
+	limit := of[0].Limit
 	return ratelimit.Decision{Allowed: !l.refuse, Limit: limit, Remaining: limit - 1, Reset: now.Add(time.Minute), RetryAfter: 1500 * time.Millisecond}, nil
 }
 

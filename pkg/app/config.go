@@ -75,6 +75,10 @@ type Config struct {
 	// AllowPrivateTargets lets webhooks reach loopback and private
 	// addresses, for local runs: ALLOW_PRIVATE_TARGETS.
 	AllowPrivateTargets bool
+	// OrganizationRateLimit is the requests per 60 s of an organization:
+	// ORGANIZATION_RATE_LIMIT; 0 when it is empty, which means
+	// [auth.OrganizationRateLimit].
+	OrganizationRateLimit int
 	// RefusedPorts are those that no webhook goes to: REFUSED_PORTS, separated
 	// by commas; nil when it is empty, which means [outbound.RefusedPorts].
 	RefusedPorts []uint16
@@ -102,6 +106,9 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 	}
 	if cfg.EndpointAttempts, parseErr = strconv.Atoi(cmp.Or(getenv("ENDPOINT_ATTEMPTS"), "200")); parseErr != nil {
 		err = errors.Join(err, fmt.Errorf("ENDPOINT_ATTEMPTS: %w", parseErr))
+	}
+	if cfg.OrganizationRateLimit, parseErr = strconv.Atoi(cmp.Or(getenv("ORGANIZATION_RATE_LIMIT"), "0")); parseErr != nil {
+		err = errors.Join(err, fmt.Errorf("ORGANIZATION_RATE_LIMIT: %w", parseErr))
 	}
 	if cfg.RefusedPorts, parseErr = ports(getenv("REFUSED_PORTS")); parseErr != nil {
 		err = errors.Join(err, fmt.Errorf("REFUSED_PORTS: %w", parseErr))

@@ -80,6 +80,7 @@ func (c code) reached(names ...string) map[string]bool {
 func variables() map[string]string {
 	all := map[string]string{
 		"ServiceKey": "SERVICE_KEY", "EndpointAttempts": "ENDPOINT_ATTEMPTS", "AllowPrivateTargets": "ALLOW_PRIVATE_TARGETS", "RefusedPorts": "REFUSED_PORTS",
+		"OrganizationRateLimit": "ORGANIZATION_RATE_LIMIT",
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[app.Config]()) {
 		if name := f.Tag.Get("env"); name != "" {

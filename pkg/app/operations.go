@@ -119,7 +119,7 @@ func (d *Dependencies) serveManagers(ctx context.Context, operations func(*seale
 
 // serve puts operations behind the gateway.
 func (d *Dependencies) serve(operations []api.Operation, cfg api.Config) GatewayFunc {
-	cfg.Limiter = ratelimit.New(d.Table, d.Clock)
+	cfg.Limiter, cfg.OrganizationLimit = ratelimit.New(d.Table, d.Clock), d.Config.OrganizationRateLimit
 	return d.behindGateway(operations, cfg)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,17 +89,26 @@ func deployed(t *testing.T, parameters map[string]string) *gatewayService {
 	base := dependenciesOf(s)
 	environment := model.Functions["api"].Environment
 	base.Config.BasePath, base.Config.AllowedOrigins = environment["BASE_PATH"], environment["ALLOWED_ORIGINS"]
+	if base.Config.OrganizationRateLimit, err = strconv.Atoi(environment["ORGANIZATION_RATE_LIMIT"]); err != nil {
+		t.Fatal(err)
+	}
 	settings := &gateway.Config{Clock: s.Time}
 	if parameters["BasePath"] != "" {
 		settings.BasePath = "/" + parameters["BasePath"]
 	}
 	w := &gatewayService{Service: s, Server: behindGateway(t, s, base, model, settings)}
+	w.client = w.newClient(t, s.Org)
+	return w
+}
+
+func (w *gatewayService) newClient(t *testing.T, org value.ID) account.Application {
+	t.Helper()
 	name := "machine"
-	w.client = account.NewApplication(s.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, s.Now())
-	if err := s.Table.CreateApplication(t.Context(), s.Org, w.client, account.ReadScopes()); err != nil {
+	client := account.NewApplication(org, value.NewID(), account.CreateApplicationDto{Name: &name}, w.Now())
+	if err := w.Table.CreateApplication(t.Context(), org, client, account.ReadScopes()); err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return client
 }
 
 // grant sets what the client's tokens may do.

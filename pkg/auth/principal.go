@@ -48,6 +48,9 @@ func (p *Principal) Subject() string {
 	return p.ApplicationID.String()
 }
 
+// OrganizationSubject is the key of the rate limit of the whole organization.
+func (p *Principal) OrganizationSubject() string { return p.OrganizationID.String() + "#organization" }
+
 // MaySeeSite reports whether the credential covers the site.
 func (p *Principal) MaySeeSite(site value.ID) bool {
 	return p.SiteIDs == nil || slices.Contains(p.SiteIDs, site)

@@ -19,6 +19,9 @@ const (
 	Leeway = 30 * time.Second
 	// UserRateLimit is the requests per 60 s of a user.
 	UserRateLimit = 600
+	// OrganizationRateLimit is the requests per 60 s of an organization, over all
+	// its applications and users, where the operator sets none.
+	OrganizationRateLimit = 6000
 	// MinSecret is the shortest HS256 secret in bytes (RFC 7518, section 3.2).
 	MinSecret = 32
 

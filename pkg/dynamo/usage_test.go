@@ -37,7 +37,7 @@ func TestUsageIsCountedByDays(t *testing.T) {
 	request := func(n int) {
 		t.Helper()
 		for range n {
-			d, err := limiter.Admit(t.Context(), s.App.String(), 3)
+			d, err := limiter.Admit(t.Context(), 1, ratelimit.Subject{ID: s.App.String(), Limit: 3})
 			must(t, err)
 			if d.Allowed {
 				limiter.ClientError(s.App.String())

@@ -17,7 +17,7 @@ func TestTheUsageOfAnApplication(t *testing.T) {
 	path := apps + "/" + app.ID.String() + "/usage"
 	limiter := ratelimit.New(s.Table, s.Time)
 	for range 3 {
-		if _, err := limiter.Admit(t.Context(), app.ID.String(), 100); err != nil {
+		if _, err := limiter.Admit(t.Context(), 1, ratelimit.Subject{ID: app.ID.String(), Limit: 100}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -266,7 +266,7 @@ func TestRequestsForTokensCountAgainstTheApplicationAndGuessesApart(t *testing.T
 		}
 	}
 	limited(h.with(client))
-	if d, err := ratelimit.New(h.Table, h.Time).Admit(t.Context(), client.ID.String(), 3); err != nil || d.Allowed {
+	if d, err := ratelimit.New(h.Table, h.Time).Admit(t.Context(), 1, ratelimit.Subject{ID: client.ID.String(), Limit: 3}); err != nil || d.Allowed {
 		t.Errorf("a request with a key of the application: got %+v, %v, want it refused too", d, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
@@ -184,7 +185,7 @@ func (a *area) authenticate(r *api.Request, c credentials) (*account.Client, err
 		return client, nil
 	}
 	r.Claim(client.Application.OrganizationID, client.Application.ID)
-	d, err := a.cfg.Attempts.Admit(r.Context(), client.Application.ID.String()+"#attempts", maxAttempts)
+	d, err := a.cfg.Attempts.Admit(r.Context(), 1, ratelimit.Subject{ID: client.Application.ID.String() + "#attempts", Limit: maxAttempts})
 	switch {
 	case err != nil:
 		return nil, err

@@ -30,8 +30,8 @@ func header(name string) *huma.Param {
 			text, "date-time",
 			"On the first page: the updatedFrom, for deletions the deletedFrom, with which the next read misses nothing, however late a change reaches the list.",
 		},
-		"X-RateLimit-Limit":     {number, "int64", "Requests per 60 s, of the application or the user. On every answer to an accepted credential."},
-		"X-RateLimit-Remaining": {number, "int64", "How many of them are left now. On every answer to an accepted credential."},
+		"X-RateLimit-Limit":     {number, "int64", "Requests per 60 s, of the application or the user, or of its organization: of the limit that has less left. On every answer to an accepted credential."},
+		"X-RateLimit-Remaining": {number, "int64", "How many of them are left now. A list takes one more for each 100 read units of its index past the first 100. On every answer to an accepted credential."},
 		"X-RateLimit-Reset":     {number, "int64", "When all of them are there again, in seconds since 1970 (UTC). On every answer to an accepted credential."},
 	}[name]
 	return &huma.Param{Description: h.description, Schema: &huma.Schema{Type: h.kind, Format: h.format}}

@@ -196,8 +196,10 @@ func (f *feed) answer(ctx context.Context) (*api.Response, error) {
 		if err := f.pause(ctx, feedInterval); err != nil {
 			return nil, err
 		}
-		if admitted, err := f.r.AdmitAgain(); err != nil || !admitted {
-			return f.page(false), err
+		if err := f.r.AdmitAgain(); fault.Is(err, fault.RateLimited) {
+			return f.page(false), nil
+		} else if err != nil {
+			return nil, err
 		}
 	}
 }

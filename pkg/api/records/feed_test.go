@@ -419,9 +419,9 @@ type limited struct {
 	left int
 }
 
-func (l *limited) Admit(ctx context.Context, subject string, limit int) (ratelimit.Decision, error) {
-	d, err := l.Unlimited.Admit(ctx, subject, limit)
-	l.left--
+func (l *limited) Admit(ctx context.Context, weight int, of ...ratelimit.Subject) (ratelimit.Decision, error) {
+	d, err := l.Unlimited.Admit(ctx, weight, of...)
+	l.left -= weight
 	d.Allowed = l.left >= 0
 	return d, err
 }

@@ -1,10 +1,11 @@
-// Package ratelimit limits the requests of a subject, an application or a
-// user, over any number of function instances that share a table. No 60 s hold
-// more admissions than the limit while the instances' clocks differ by less
-// than 0.6 s. An instance that was refused does not ask the table again before the
-// window has room. An instance leases several admissions with one write; admitting
+// Package ratelimit limits the requests of subjects, such as an application and
+// its organization, over any number of function instances that share a table. No
+// 60 s hold more admissions than the limit while the instances' clocks differ by
+// less than 0.6 s. An instance that was refused does not ask the table again before
+// the window has room. An instance leases several admissions with one write; admitting
 // from a lease takes no call and no memory. A request that comes alone costs a
-// write. The caller says who the subject is and what its limit is.
+// write for each of its subjects, side by side. The caller says who the subjects
+// are, what their limits are, and how many admissions a request takes: its weight.
 //
 // The writes of leases also count the day's requests, errors and refusals of the
 // subject; the first write of another day first stores the finished one. What an
@@ -14,11 +15,15 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -43,7 +48,8 @@ type Store interface {
 }
 
 const (
-	// maxLeaseShare: a lease takes at most 1/maxLeaseShare of the limit.
+	// maxLeaseShare: a lease takes at most 1/maxLeaseShare of the limit, unless a
+	// request weighs more.
 	maxLeaseShare = 100
 	// maxReturnAge is for how many buckets unused admissions can be returned:
 	// few enough that their bucket still is in the window.
@@ -63,6 +69,12 @@ type Decision struct {
 	Remaining  int
 	Reset      time.Time
 	RetryAfter time.Duration // when not Allowed
+}
+
+// Subject is whom a limit binds, and to how many admissions in 60 s.
+type Subject struct {
+	ID    string
+	Limit int
 }
 
 // Limiter is safe for concurrent use.
@@ -102,43 +114,77 @@ type subject struct {
 	uncounted    window.Usage // since the last lease, which counts itself as used
 	clientErrors atomic.Int64 // likewise; Limiter.ClientError does not wait for the lock
 
-	limit        int       // of the last request
-	refusedUntil time.Time // zero when not refused
+	limit, weight int64     // of the last request
+	refusedUntil  time.Time // zero when not refused
+	refusedWeight int64     // the least that is refused until then
 }
 
-// Admit counts one request of the subject against the limit of requests per
-// 60 s.
-func (l *Limiter) Admit(ctx context.Context, id string, limit int) (Decision, error) {
-	s := l.subject(id)
-	select {
-	case s.lock <- struct{}{}:
-	case <-ctx.Done():
-		return Decision{}, fmt.Errorf("wait for the rate limit: %w", ctx.Err())
+// Admit counts a request against the limits of all its subjects or, where one of
+// them has no room for its weight, against none. The decision is that of the
+// subject that has the least left or, of those that refuse, refuses for longest. A
+// weight beyond a limit takes all of it. Callers name subjects in the same order.
+func (l *Limiter) Admit(ctx context.Context, weight int, of ...Subject) (Decision, error) {
+	subjects := make([]*subject, 0, len(of))
+	defer func() {
+		for _, s := range subjects {
+			<-s.lock
+		}
+	}()
+	for _, given := range of {
+		s := l.subject(given.ID)
+		select {
+		case s.lock <- struct{}{}:
+			subjects = append(subjects, s)
+		case <-ctx.Done():
+			return Decision{}, fmt.Errorf("wait for the rate limit: %w", ctx.Err())
+		}
 	}
-	defer func() { <-s.lock }()
 	now := l.now()
-	s.moveTo(window.At(now))
-	if s.limit != limit {
-		s.limit, s.refusedUntil = limit, time.Time{}
+	for i, s := range subjects {
+		s.begin(now, int64(of[i].Limit), int64(weight))
 	}
-	if now.Before(s.refusedUntil) {
-		return s.refuse(now), nil
-	}
-	if s.left == 0 {
-		if err := l.lease(ctx, id, s); err != nil {
+	refusing := refusal(subjects, now)
+	if refusing == nil {
+		if err := l.leaseAll(ctx, of, subjects); err != nil {
 			return Decision{}, err
 		}
-	}
-	if s.left == 0 {
-		s.refusedUntil = s.window.FreeAt(int64(limit))
-		if !s.refusedUntil.After(now) {
-			s.refusedUntil = now.Add(window.Width)
+		for _, s := range subjects {
+			s.checkLease(now)
 		}
-		return s.refuse(now), nil
+		refusing = refusal(subjects, now)
 	}
-	s.left--
-	s.used++
-	return Decision{Allowed: true, Limit: limit, Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}, nil
+	if refusing != nil {
+		for _, s := range subjects {
+			s.uncounted.RateLimited++
+		}
+		return refusing.refuse(now), nil
+	}
+	for _, s := range subjects {
+		s.left -= s.weight
+		s.used += s.weight
+	}
+	return slices.MinFunc(subjects, func(a, b *subject) int { return cmp.Compare(a.remaining(), b.remaining()) }).admit(), nil
+}
+
+// refusal is the subject that refuses the request for longest; nil when none does.
+func refusal(subjects []*subject, now time.Time) (longest *subject) {
+	for _, s := range subjects {
+		if s.refuses(now) && (longest == nil || s.refusedUntil.After(longest.refusedUntil)) {
+			longest = s
+		}
+	}
+	return longest
+}
+
+// leaseAll takes the leases that the subjects need, side by side.
+func (l *Limiter) leaseAll(ctx context.Context, of []Subject, subjects []*subject) error {
+	var group errgroup.Group
+	for i, s := range subjects {
+		if s.left < s.weight {
+			group.Go(func() error { return l.lease(ctx, of[i].ID, s) })
+		}
+	}
+	return group.Wait()
 }
 
 // ClientError counts an admitted request of the subject that was answered 4xx.
@@ -159,6 +205,32 @@ func (l *Limiter) subject(id string) *subject {
 	}
 	l.young[id] = s
 	return s
+}
+
+// begin prepares the subject for a request.
+func (s *subject) begin(now time.Time, limit, weight int64) {
+	s.moveTo(window.At(now))
+	if s.limit != limit {
+		s.limit, s.refusedUntil = limit, time.Time{}
+	}
+	s.weight = min(weight, limit)
+}
+
+// refuses reports whether the instance knows that there is no room for the
+// request. There may be for a lighter one than was refused.
+func (s *subject) refuses(now time.Time) bool {
+	return now.Before(s.refusedUntil) && s.weight >= s.refusedWeight
+}
+
+// checkLease notes a refusal if the lease is too small for the request.
+func (s *subject) checkLease(now time.Time) {
+	if s.left >= s.weight {
+		return
+	}
+	s.refusedUntil, s.refusedWeight = s.window.FreeAt(s.limit-s.weight+1), s.weight
+	if !s.refusedUntil.After(now) {
+		s.refusedUntil = now.Add(window.Width)
+	}
 }
 
 // moveTo ends the lease of an older bucket: its rest can only be returned.
@@ -186,16 +258,19 @@ func (s *subject) moveTo(bucket int64) {
 	s.bucket = bucket
 }
 
+func (s *subject) admit() Decision {
+	return Decision{Allowed: true, Limit: int(s.limit), Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}
+}
+
 func (s *subject) refuse(now time.Time) Decision {
-	s.uncounted.RateLimited++
 	return Decision{
-		Limit: s.limit, Remaining: 0, Reset: wholeSecond(s.refusedUntil), RetryAfter: s.refusedUntil.Sub(now),
+		Limit: int(s.limit), Remaining: s.remaining(), Reset: wholeSecond(s.refusedUntil), RetryAfter: s.refusedUntil.Sub(now),
 	}
 }
 
 // remaining counts what the table has left and what this instance holds.
 func (s *subject) remaining() int {
-	return int(max(0, int64(s.limit)-s.window.Total+s.left+s.unused))
+	return int(max(0, s.limit-s.window.Total+s.left+s.unused))
 }
 
 // wholeSecond rounds up, so that a caller that waits until then is not early.
@@ -203,20 +278,23 @@ func wholeSecond(t time.Time) time.Time {
 	return t.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
-// want is the size of the next lease: as much as the instance used in the
-// last bucket, at least 1 and at most 1% of the limit.
+// need is the least size of the next lease: what the request needs.
+func (s *subject) need() int64 { return s.weight - s.left }
+
+// want is its size: as much as the instance used in the last bucket, at most 1% of
+// the limit, and at least what the request needs.
 func (s *subject) want() int64 {
-	return max(1, min(max(s.previous, s.used), int64(s.limit)/maxLeaseShare))
+	return max(s.need(), min(max(s.previous, s.used), s.limit/maxLeaseShare))
 }
 
 // lease takes admissions for the current bucket from the table. Mostly that
 // is one write: the window is known from the last write, or a refused write
 // returns it. An instance that admitted nothing just now, of a subject that others
 // admit too, reads the window first: its write would be refused, and a refused
-// write costs five times as much as a read. s.left stays 0 when the limit is
-// reached.
+// write costs five times as much as a read. s.left stays too small when the limit
+// is reached.
 func (l *Limiter) lease(ctx context.Context, id string, s *subject) error {
-	want, known := s.want(), s.window.Version
+	known := s.window.Version
 	if s.used == 0 && s.previous == 0 && (s.others || known == 0) {
 		current, err := l.store.Window(ctx, id)
 		if err != nil {
@@ -231,7 +309,7 @@ func (l *Limiter) lease(ctx context.Context, id string, s *subject) error {
 	// Without pauses: a refused write returns the window that the next one is made
 	// for.
 	for range maxLeaseWrites {
-		granted, err := l.tryLease(ctx, id, s, want, blind)
+		granted, err := l.tryLease(ctx, id, s, blind)
 		if err != nil {
 			return fmt.Errorf("lease admissions: %w", err)
 		}
@@ -244,14 +322,14 @@ func (l *Limiter) lease(ctx context.Context, id string, s *subject) error {
 }
 
 // tryLease makes one write of a lease; blind means without knowing the window.
-func (l *Limiter) tryLease(ctx context.Context, id string, s *subject, want int64, blind bool) (granted bool, err error) {
+func (l *Limiter) tryLease(ctx context.Context, id string, s *subject, blind bool) (granted bool, err error) {
 	if head := s.window.Head; head > s.bucket && head <= s.bucket+window.MaxAhead {
-		s.bucket = head
+		s.moveTo(head)
 	}
 	if blind || s.window.Version != 0 && s.window.Head == s.bucket {
-		return l.extend(ctx, id, s, want, blind)
+		return l.extend(ctx, id, s, blind)
 	}
-	return l.replace(ctx, id, s, want)
+	return l.replace(ctx, id, s)
 }
 
 // misplaced reports whether a wrong clock has moved the window's head into
@@ -259,29 +337,30 @@ func (l *Limiter) tryLease(ctx context.Context, id string, s *subject, want int6
 // otherwise all requests would be refused until that time.
 func (s *subject) misplaced() bool { return s.window.Head > s.bucket+window.MaxAhead }
 
-// full reports whether the window, as last seen, has no room at the current
-// bucket.
+// full reports whether the window, as last seen, has no room for the request at
+// the current bucket.
 func (s *subject) full() bool {
 	if s.window.Version == 0 || s.misplaced() {
 		return false
 	}
 	w := s.window
 	w.Advance(s.bucket)
-	return w.Total-s.unused >= int64(s.limit)
+	return w.Total-s.unused > s.limit-s.need()
 }
 
 // extend counts a lease in the head bucket; blind means without knowing the
 // window.
-func (l *Limiter) extend(ctx context.Context, id string, s *subject, want int64, blind bool) (bool, error) {
+func (l *Limiter) extend(ctx context.Context, id string, s *subject, blind bool) (bool, error) {
+	want := s.want()
 	if !blind {
-		want = min(want, int64(s.limit)-s.window.Total+s.unused)
+		want = min(want, s.limit-s.window.Total+s.unused)
 	}
-	if want < 1 {
+	if want < s.need() {
 		return false, nil
 	}
 	usage := s.usage(want)
 	current, written, err := l.store.ExtendWindow(ctx, id, window.Extension{
-		Head: s.bucket, Lease: want, From: s.from, Unused: s.unused, Limit: int64(s.limit), Usage: usage,
+		Head: s.bucket, Lease: want, From: s.from, Unused: s.unused, Limit: s.limit, Usage: usage,
 	})
 	if err != nil {
 		return false, err
@@ -291,7 +370,7 @@ func (l *Limiter) extend(ctx context.Context, id string, s *subject, want int64,
 }
 
 // replace writes the window with its head moved to the current bucket.
-func (l *Limiter) replace(ctx context.Context, id string, s *subject, want int64) (bool, error) {
+func (l *Limiter) replace(ctx context.Context, id string, s *subject) (bool, error) {
 	next := s.window
 	if next.Version == 0 {
 		// Versions begin with the time, so that none is used twice when the
@@ -304,8 +383,12 @@ func (l *Limiter) replace(ctx context.Context, id string, s *subject, want int64
 		s.unused = 0 // its window is gone
 	}
 	next.Add(s.from, -s.unused)
-	want = max(0, min(want, int64(s.limit)-next.Total))
-	if want == 0 && !s.misplaced() {
+	want := min(s.want(), s.limit-next.Total)
+	switch {
+	case want >= s.need():
+	case s.misplaced():
+		want = 0
+	default:
 		return false, nil
 	}
 	next.Add(s.bucket, want)
@@ -338,7 +421,7 @@ func (s *subject) update(current window.Window, written bool, lease int64, usage
 	before := s.window.Version
 	if written {
 		before++
-		s.left, s.unused, s.uncounted = lease, 0, window.Usage{}
+		s.left, s.unused, s.uncounted = s.left+lease, 0, window.Usage{}
 		s.clientErrors.Add(-usage.ClientErrors)
 	}
 	s.shared = current.Version != before

@@ -94,7 +94,7 @@ func newFleet(offsets ...time.Duration) *fleet {
 }
 
 func (f *fleet) request(t interface{ Fatal(...any) }, instance, limit int) bool {
-	d, err := f.instances[instance].Admit(context.Background(), "subject", limit)
+	d, err := f.instances[instance].Admit(context.Background(), 1, Subject{"subject", limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +107,12 @@ func (f *fleet) request(t interface{ Fatal(...any) }, instance, limit int) bool 
 }
 
 // most returns the most admissions in any 60 s.
-func (f *fleet) most() int {
+func (f *fleet) most() int { return mostIn60s(f.admitted) }
+
+func mostIn60s(admitted []time.Time) int {
 	most, first := 0, 0
-	for i, at := range f.admitted {
-		for at.Sub(f.admitted[first]) >= time.Minute {
+	for i, at := range admitted {
+		for at.Sub(admitted[first]) >= time.Minute {
 			first++
 		}
 		most = max(most, i-first+1)
@@ -144,6 +146,76 @@ func TestNoSpanOf60SecondsHoldsMoreThanTheLimit(t *testing.T) {
 			t.Fatalf("most admissions in 60 s: got %d, want at most %d", got, limit)
 		}
 	})
+}
+
+// Three applications of an organization make requests of any weight.
+func TestEverySubjectKeepsItsLimitWhateverRequestsWeigh(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 3000))
+		subjects := []Subject{{"a", limits.Draw(t, "a")}, {"b", limits.Draw(t, "b")}, {"c", limits.Draw(t, "c")}, {"organization", limits.Draw(t, "organization")}}
+		f := newFleet(make([]time.Duration, rapid.IntRange(1, 6).Draw(t, "instances"))...)
+		f.instances[0].now = func() time.Time { return f.now.Add(599 * time.Millisecond) }
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)) //nolint:gosec // a simulation
+		admitted := map[string][]time.Time{}
+		for range 2000 {
+			f.now = f.now.Add(time.Duration(random.ExpFloat64() * []float64{1e6, 1e8, 1e9}[random.IntN(3)]))
+			of := []Subject{subjects[random.IntN(3)], subjects[3]}
+			weight := []int{1, 1 + random.IntN(30)}[random.IntN(2)]
+			d, err := f.instances[random.IntN(len(f.instances))].Admit(context.Background(), weight, of...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range of {
+				for range min(weight, s.Limit) {
+					if d.Allowed {
+						admitted[s.ID] = append(admitted[s.ID], f.now)
+					}
+				}
+			}
+		}
+		for _, s := range subjects {
+			if got := mostIn60s(admitted[s.ID]); got > s.Limit {
+				t.Fatalf("%s: most admissions in 60 s: got %d, want at most %d", s.ID, got, s.Limit)
+			}
+		}
+	})
+}
+
+func TestARefusedRequestCountsAgainstNoSubject(t *testing.T) {
+	f := newFleet(0)
+	organization := Subject{"organization", 6}
+	check := func(subject string, weight int, allowed bool, limit, remaining int) {
+		t.Helper()
+		d, err := f.instances[0].Admit(t.Context(), weight, Subject{subject, 4}, organization)
+		if err != nil || d.Allowed != allowed || d.Limit != limit || d.Remaining != remaining || allowed != (d.RetryAfter == 0) {
+			t.Errorf("%s weighing %d: got %+v, %v; want allowed %t, %d left of %d", subject, weight, d, err, allowed, remaining, limit)
+		}
+	}
+	check("a", 2, true, 4, 2)
+	check("a", 3, false, 4, 2)
+	check("a", 2, true, 4, 0) // a lighter one, while the heavy one is refused
+	for range 10 {
+		check("a", 1, false, 4, 0)
+	}
+	check("b", 3, false, 6, 2) // which a's refused requests did not spend
+	check("b", 2, true, 6, 0)
+	check("b", 1, false, 6, 0)
+	f.now = f.now.Add(62 * time.Second)
+	check("b", 4, true, 4, 0)
+}
+
+func TestLeasesOfSubjectsAreTakenOnlyWhereTheyAreDue(t *testing.T) {
+	f := newFleet(0)
+	for range 2000 { // 200 s of ten requests a second
+		f.now = f.now.Add(100 * time.Millisecond)
+		if d, err := f.instances[0].Admit(t.Context(), 1, Subject{"a", 1000}, Subject{"organization", 10_000}); err != nil || !d.Allowed {
+			t.Fatalf("got %+v, %v", d, err)
+		}
+	}
+	t.Logf("%d reads and %d writes for 2000 requests", f.store.reads, f.store.writes)
+	if calls := f.store.reads + f.store.writes; calls > 900 {
+		t.Errorf("calls for 200 s: got %d, want about two a second for each subject", calls)
+	}
 }
 
 func TestLoadBelowTheLimitIsAdmittedNearlyWhole(t *testing.T) {
@@ -208,13 +280,13 @@ func TestABurstIsAdmittedUpToTheLimitExactly(t *testing.T) {
 func TestTheAnswerCountsDownAndTellsWhenToComeBack(t *testing.T) {
 	f := newFleet(0)
 	for want := 4; want >= 0; want-- {
-		d, err := f.instances[0].Admit(t.Context(), "subject", 5)
+		d, err := f.instances[0].Admit(t.Context(), 1, Subject{"subject", 5})
 		if err != nil || !d.Allowed || d.Limit != 5 || d.Remaining != want {
 			t.Fatalf("got %+v, %v, want allowed with %d remaining of 5", d, err, want)
 		}
 		f.now = f.now.Add(2 * time.Second)
 	}
-	d, err := f.instances[0].Admit(t.Context(), "subject", 5)
+	d, err := f.instances[0].Admit(t.Context(), 1, Subject{"subject", 5})
 	if err != nil || d.Allowed || d.Remaining != 0 {
 		t.Fatalf("sixth request: got %+v, %v, want a refusal", d, err)
 	}
@@ -266,7 +338,7 @@ func TestSubjectsDoNotShareAWindow(t *testing.T) {
 	f := newFleet(0)
 	for f.request(t, 0, 3) {
 	}
-	d, err := f.instances[0].Admit(t.Context(), "another", 3)
+	d, err := f.instances[0].Admit(t.Context(), 1, Subject{"another", 3})
 	if err != nil || !d.Allowed {
 		t.Errorf("another subject: got %+v, %v, want it admitted", d, err)
 	}
@@ -306,7 +378,7 @@ func TestAWindowFromAClockThatRanAheadHoldsNobodyUpForLong(t *testing.T) {
 func TestATableThatDoesNotAnswerIsAnErrorAndNoAdmission(t *testing.T) {
 	f := newFleet(0)
 	f.store.err = fault.Busy(errors.New("no answer"))
-	d, err := f.instances[0].Admit(t.Context(), "subject", 5)
+	d, err := f.instances[0].Admit(t.Context(), 1, Subject{"subject", 5})
 	if !fault.Is(err, fault.Unavailable) || d.Allowed {
 		t.Errorf("got %+v, %v, want a fault of kind Unavailable", d, err)
 	}
@@ -321,7 +393,7 @@ func TestWaitingForAnotherRequestEndsWithTheCaller(t *testing.T) {
 	l.subject("subject").lock <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.Admit(ctx, "subject", 5); !errors.Is(err, context.Canceled) {
+	if _, err := l.Admit(ctx, 1, Subject{"subject", 5}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
@@ -337,7 +409,7 @@ func TestConcurrentRequestsOfManyInstancesKeepTheLimit(t *testing.T) {
 		for range workers {
 			group.Go(func() {
 				for range 100 {
-					d, err := l.Admit(context.Background(), "subject", limit)
+					d, err := l.Admit(context.Background(), 1, Subject{"subject", limit})
 					if err != nil {
 						t.Error(err)
 						return
@@ -361,7 +433,7 @@ func TestConcurrentRequestsOfManyInstancesKeepTheLimit(t *testing.T) {
 func TestIdleSubjectsAreForgotten(t *testing.T) {
 	f := newFleet(0)
 	for i := range 3 * maxSubjects {
-		if _, err := f.instances[0].Admit(t.Context(), string(rune(i+1)), 5); err != nil {
+		if _, err := f.instances[0].Admit(t.Context(), 1, Subject{string(rune(i + 1)), 5}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1575,7 +1575,7 @@ type UsageDay struct {
 	// RateLimited Requests answered 429.
 	RateLimited int64 `json:"rateLimited"`
 
-	// Requests Requests with an accepted credential of the application, refused ones included.
+	// Requests Requests with an accepted credential of the application, refused ones included, as often as they count against the rate limit.
 	Requests int64 `json:"requests"`
 }
 

@@ -155,6 +155,7 @@ func (r *run) provision(ctx context.Context) (err error) {
 	r.model, err = template.Load(r.cfg.Template, map[string]string{
 		"JwtIssuer": issuerName, "JwtAudience": audience, "JwksUrl": r.servers.keysURL,
 		"AllowPrivateTargets": fmt.Sprint(r.cfg.PrivateTargets), "ArnEndpoints": "all-accounts",
+		"OrganizationRateLimit": "1000000", // the demo's organization is the only one, and has all the load
 		r.model.Table.LogicalID: r.cfg.Table,
 	})
 	return err

@@ -10,8 +10,8 @@ import (
 // Unlimited is a rate limiter that admits every request.
 type Unlimited struct{}
 
-func (Unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
-	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit, Reset: time.Unix(0, 0)}, nil
+func (Unlimited) Admit(_ context.Context, _ int, of ...ratelimit.Subject) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Allowed: true, Limit: of[0].Limit, Remaining: of[0].Limit, Reset: time.Unix(0, 0)}, nil
 }
 
 func (Unlimited) ClientError(string) {}
