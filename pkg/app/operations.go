@@ -104,6 +104,10 @@ func (h history) Query(ctx context.Context, org value.ID, q columnar.Query, now 
 	return h.views.Query(ctx, org, h.list, q, now)
 }
 
+func (h history) QueryWeighed(ctx context.Context, org value.ID, q columnar.Query, now bool, admit func(units int) error) (lists.Answer, error) {
+	return h.views.QueryWeighed(ctx, org, h.list, q, now, admit)
+}
+
 // serveManagers serves operations that change something. Requests may name
 // themselves by an idempotency key, and the authorizer leaves it to the function to
 // look at the application that a token names.

@@ -27,9 +27,9 @@ func (a *area) deletions() api.Operation {
 				return nil, err
 			}
 			kept := value.TimeOf(a.clock()).Add(-commerce.TombstoneAge)
-			result, err := a.views.Query(r.Context(), r.Organization(), a.gone,
+			result, err := a.views.QueryWeighed(r.Context(), r.Organization(), a.gone,
 				r.List.Index(columnar.In(l.Schema.Col("kind"), kinds...), columnar.Within(l.Schema.Col("deletedAt"), int64(kept), math.MaxInt64)),
-				r.ReadsNow())
+				r.ReadsNow(), r.AdmitUnits)
 			if err != nil {
 				return nil, err
 			}

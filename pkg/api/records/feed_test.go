@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/records"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/auth/ratelimit"
@@ -440,12 +438,7 @@ func TestARequestWaitsForAChange(t *testing.T) {
 		w.Pass(d)
 		return ctx.Err()
 	}})
-	api := api.NewServer(operations, api.Config{
-		Caller: func(r *http.Request) api.Caller {
-			return api.Caller{Principal: *r.Context().Value(principalKey{}).(*auth.Principal), RequestID: "request-1"}
-		},
-		Limiter: limiter, Clock: w.Time, Logger: slog.New(slog.DiscardHandler),
-	})
+	api := limitedServer(operations, w.Time, limiter)
 	after := ask(t, api, user(), feedPath).changes(t).Meta.Next
 	a := ask(t, api, user(), feedPath+"?wait=20&after="+after)
 	if a.shown(t) != "put product 2" || paused != 3 {

@@ -219,12 +219,16 @@ type principalKey struct{}
 // server is the plumbing of requests around operations. Who asks is in the
 // request's context.
 func server(operations []api.Operation, clock func() time.Time) http.Handler {
+	return limitedServer(operations, clock, servicetest.Unlimited{})
+}
+
+func limitedServer(operations []api.Operation, clock func() time.Time, limiter api.Limiter) http.Handler {
 	return api.NewServer(operations, api.Config{
 		Caller: func(r *http.Request) api.Caller {
 			p := r.Context().Value(principalKey{}).(*auth.Principal)
 			return api.Caller{Principal: *p, RequestID: "request-1", BaseURL: "https://host/prod"}
 		},
-		Limiter: servicetest.Unlimited{}, Clock: clock, Logger: slog.New(slog.DiscardHandler),
+		Limiter: limiter, Clock: clock, Logger: slog.New(slog.DiscardHandler),
 	})
 }
 

@@ -20,6 +20,8 @@ import (
 // index has at the time of the query.
 type Views interface {
 	Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error)
+	// QueryWeighed first asks admit, which gets the read units that the index takes.
+	QueryWeighed(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool, admit func(units int) error) (lists.Answer, error)
 }
 
 const (
@@ -69,7 +71,7 @@ func (a *area) categories(r *api.Request) commerce.Finder {
 func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query, now value.Time) (*api.Response, error) {
 	documents, result, err := api.FullPage(r, func(limit int) (lists.Answer, error) {
 		indexed.Limit = limit
-		return a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed, r.ReadsNow())
+		return a.views.QueryWeighed(r.Context(), r.Organization(), a.lists[kind], indexed, r.ReadsNow(), r.AdmitUnits)
 	}, func(hits []columnar.Hit) ([]columnar.Hit, [][]byte, error) {
 		return a.documents(r, kind, indexed, hits)
 	})

@@ -23,6 +23,7 @@ type shelf struct {
 	stored map[value.ID]*commerce.Stored
 	views  map[string]*columnar.View
 	fail   error      // of every read
+	units  int        // that a list takes
 	read   []value.ID // by RecordsSince
 }
 
@@ -88,8 +89,23 @@ func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []va
 
 func (s *shelf) Activity(context.Context, value.ID) (value.Time, error) { return 0, s.fail }
 
+func (s *shelf) BeginWait(context.Context, value.ID, int, value.Time, value.Time) (bool, error) {
+	return true, s.fail
+}
+
+func (s *shelf) EndWait(context.Context, value.ID, value.Time) error { return s.fail }
+
 func (s *shelf) Query(_ context.Context, _ value.ID, list *index.List, q columnar.Query, _ bool) (lists.Answer, error) {
 	return lists.Answer{Result: s.views[list.Name].Query(q), SyncFrom: value.TimeOf(present) + 1}, nil
+}
+
+func (s *shelf) QueryWeighed(
+	ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool, admit func(units int) error,
+) (lists.Answer, error) {
+	if err := admit(s.units); err != nil {
+		return lists.Answer{}, err
+	}
+	return s.Query(ctx, org, list, q, now)
 }
 
 // serve starts an instance of the read API over the shelf.

@@ -83,7 +83,7 @@ func (a *area) listEvents(r *api.Request) (*api.Response, error) {
 	indexed := r.List.Index(a.shown(r, schema)...)
 	page, found, err := api.FullPage(r, func(limit int) (lists.Answer, error) {
 		indexed.Limit = limit
-		return a.cfg.History.Query(r.Context(), r.Organization(), indexed, r.ReadsNow())
+		return a.cfg.History.QueryWeighed(r.Context(), r.Organization(), indexed, r.ReadsNow(), r.AdmitUnits)
 	}, func(hits []columnar.Hit) ([]columnar.Hit, []webhook.WebhookEvent, error) {
 		return a.events(r, schema, indexed, hits)
 	})

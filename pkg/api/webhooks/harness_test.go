@@ -12,6 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/api/webhooks"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
@@ -30,13 +31,26 @@ const base = "https://x.test/prod"
 type harness struct {
 	*servicetest.Service
 	history *history
+	limiter *counting
 	server  *api.Server
+}
+
+// counting admits every request, and counts what they weigh.
+type counting struct {
+	servicetest.Unlimited
+	weight int
+}
+
+func (c *counting) Admit(ctx context.Context, weight int, of ...ratelimit.Subject) (ratelimit.Decision, error) {
+	c.weight += weight
+	return c.Unlimited.Admit(ctx, weight, of...)
 }
 
 // history fills a view with every delivery of the organization.
 type history struct {
 	table *dynamo.Table
 	late  *columnar.View // answers instead, as one that knows of no later change; nil: none
+	units int            // that a list takes
 }
 
 func (h *history) Query(ctx context.Context, org value.ID, q columnar.Query, _ bool) (lists.Answer, error) {
@@ -53,6 +67,13 @@ func (h *history) Query(ctx context.Context, org value.ID, q columnar.Query, _ b
 	return lists.Answer{Result: v.Query(q)}, err
 }
 
+func (h *history) QueryWeighed(ctx context.Context, org value.ID, q columnar.Query, now bool, admit func(units int) error) (lists.Answer, error) {
+	if err := admit(h.units); err != nil {
+		return lists.Answer{}, err
+	}
+	return h.Query(ctx, org, q, now)
+}
+
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	s := servicetest.New(t)
@@ -61,8 +82,9 @@ func newHarness(t *testing.T) *harness {
 		Clock: s.Time, History: history, Sender: deliveries, Seal: s.Box.Seal,
 		Backlog: sweeper.NewBacklog(s.Table, deliveries, s.Time), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal, ARNs: webhook.ARNRules{Permitted: true}},
 	})
-	return &harness{s, history, api.NewServer(operations, api.Config{
-		Caller: caller, Limiter: servicetest.Unlimited{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time),
+	limiter := &counting{}
+	return &harness{s, history, limiter, api.NewServer(operations, api.Config{
+		Caller: caller, Limiter: limiter, Idempotency: idempotency.New(s.Table, s.Box, s.Time),
 		Clock: s.Time, Logger: s.Leaks.Logger(),
 	})}
 }
@@ -73,9 +95,9 @@ var person = value.MustID("01938f5a-0f00-7000-8000-000000000021")
 // caller is what the headers name: a user of an organization with every scope, or
 // an application with some.
 func caller(r *http.Request) api.Caller {
-	p := auth.Principal{Kind: auth.KindUser, OrganizationID: value.MustID(r.Header.Get("Organization")), UserID: person, Scopes: auth.AllScopes()}
+	p := auth.Principal{Kind: auth.KindUser, OrganizationID: value.MustID(r.Header.Get("Organization")), UserID: person, Scopes: auth.AllScopes(), RateLimit: 600}
 	if app := r.Header.Get("Application"); app != "" {
-		p.Kind, p.UserID, p.ApplicationID, p.RateLimit = auth.KindApplication, value.ID{}, value.MustID(app), 600
+		p.Kind, p.UserID, p.ApplicationID = auth.KindApplication, value.ID{}, value.MustID(app)
 		p.Scopes = auth.ParseScopes(r.Header.Get("Scopes"))
 	}
 	return api.Caller{RequestID: "request", BaseURL: base, Principal: p}

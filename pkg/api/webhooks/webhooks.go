@@ -93,6 +93,8 @@ type History interface {
 	// Query asks the organization's list of [webhook.DeliveryList], with now what
 	// its index has at the time of the query.
 	Query(ctx context.Context, organization value.ID, q columnar.Query, now bool) (lists.Answer, error)
+	// QueryWeighed first asks admit, which gets the read units that the index takes.
+	QueryWeighed(ctx context.Context, organization value.ID, q columnar.Query, now bool, admit func(units int) error) (lists.Answer, error)
 }
 
 // Sender sends deliveries to the worker.

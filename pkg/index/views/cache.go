@@ -140,6 +140,15 @@ func NewCache(storage Storage, cfg Config) *Cache {
 // Unavailable when storage or memory is busy, when loading takes longer than its
 // budget, when the index is damaged, and when it is still to be built.
 func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error) {
+	return c.QueryWeighed(ctx, org, list, q, now, func(int) error { return nil })
+}
+
+// QueryWeighed is Query that asks admit before it reads segments and before it answers,
+// and fails with its error. admit gets the read units that the segments would take if
+// nothing were in memory. A query that memory is too small for is not weighed.
+func (c *Cache) QueryWeighed(
+	ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool, admit func(units int) error,
+) (lists.Answer, error) {
 	key := index.Key{Org: org, List: list}
 	if err := c.knownDamage(key); err != nil {
 		return lists.Answer{}, fault.Busy(err)
@@ -147,10 +156,10 @@ func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q col
 	text := list.Schema.NeedsText(&q)
 	for range maxRestarts {
 		v := c.view(key, text)
-		answer, err := c.answer(ctx, v, q, now)
+		answer, err := c.answer(ctx, v, q, now, admit)
 		switch {
 		case err == nil:
-			return answer, nil
+			return answer, admit(v.units(&q))
 		case errors.Is(err, errOutdated), errors.Is(err, errTooLarge) && v.key.text && !text:
 			c.forget(v)
 		case errors.Is(err, errTooLarge):
@@ -179,7 +188,7 @@ func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q col
 
 // answer asks a view, once it is fresh and has what the query needs: what it lacks is
 // loaded within this request.
-func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query, now bool) (lists.Answer, error) {
+func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query, now bool, admit func(int) error) (lists.Answer, error) {
 	asked, read := c.cfg.Clock(), uint64(0)
 	if now {
 		read = v.nextRead()
@@ -200,7 +209,7 @@ func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query, now
 		if answer, ok, err := v.answer(&q, asked, read); ok || err != nil {
 			return answer, err
 		}
-		if err := c.load(limited, v, q, read); err != nil {
+		if err := c.load(limited, v, q, read, admit); err != nil {
 			return lists.Answer{}, err
 		}
 	}
@@ -215,7 +224,7 @@ func loadTime(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // load brings a view up to date and loads what a query misses, as far as it can be told
 // now, once there is room for it.
-func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read uint64) error {
+func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read uint64, admit func(int) error) error {
 	defer c.measure(v)
 	if err := v.refresh(ctx, read, func(bytes int64) error { return c.reserve(v, bytes) }); err != nil {
 		return err
@@ -234,6 +243,9 @@ func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read 
 		missing, _, _ = v.missingFor(&q)
 	}
 	if err := c.reserve(v, v.memory(missing)); err != nil {
+		return err
+	}
+	if err := admit(v.units(&q)); err != nil {
 		return err
 	}
 	err := v.load(ctx, missing)

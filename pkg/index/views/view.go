@@ -31,6 +31,8 @@ const (
 	// entryMemory is how many times larger the documents of a tail entry are in
 	// a view.
 	entryMemory = 4
+	// unitBytes is what a read unit of the table reads, eventually consistent.
+	unitBytes = 8 << 10
 )
 
 // cachedView is the view of one list: the partitions that queries needed, from
@@ -322,6 +324,31 @@ func (v *cachedView) missingFor(q *columnar.Query) (missing []part, before, besi
 		missing = append(missing, closed[i])
 	}
 	return missing, before, beside
+}
+
+// units are the read units of the partitions that a query would open first if the view
+// were empty, as the manifest says.
+func (v *cachedView) units(q *columnar.Query) int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if q.Filter.Nowhere() {
+		return 0
+	}
+	bytes, text := 0, v.List.Schema.NeedsText(q)
+	var sealed []part
+	var summaries []columnar.Summary
+	for _, p := range v.parts {
+		if p.Sealed {
+			sealed, summaries = append(sealed, p), append(summaries, p.Summary)
+		} else {
+			bytes += p.Bytes(text)
+		}
+	}
+	open, _, _ := columnar.NewView(v.List.Schema).Plan(*q, summaries)
+	for _, i := range open {
+		bytes += sealed[i].Bytes(text)
+	}
+	return (bytes + unitBytes - 1) / unitBytes
 }
 
 // memory bounds the memory of loading partitions.
