@@ -43,6 +43,7 @@ const (
 	typeHour         = "hour"
 	typeFiltered     = "flt"
 	typeRate         = "rate"
+	typeWaits        = "waits"
 	typeRequest      = "req"
 	typeReceipt      = "rcp"
 	typeRequestDay   = "reqday"
@@ -217,6 +218,9 @@ func receiptKey(org, id value.ID) key { return recordKey(org, receiptKind, id) }
 func ratePartition(subject string) string { return "RATE#" + subject }
 
 func rateKey(subject string) key { return key{ratePartition(subject), "RATE"} }
+
+// waitsKey is beside the rate window of the organization.
+func waitsKey(org value.ID) key { return key{ratePartition(org.String() + "#organization"), "WAITS"} }
 
 const requestDayPrefix = "USAGE#"
 

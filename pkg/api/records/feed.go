@@ -45,7 +45,13 @@ const (
 
 	maxChanges     = 1000
 	defaultChanges = 100
-	maxWait        = 20 // seconds; API Gateway ends a request after 29
+	maxWait        = 20 // seconds
+
+	// maxWaits is how many requests of an organization wait at a time.
+	maxWaits = 10
+	// longestWait is for how long one counts that does not end: API Gateway gives
+	// up after it.
+	longestWait = 29 * time.Second
 
 	// feedInterval is the time between two looks of a request that waits. Views
 	// follow their lists as often.
@@ -92,7 +98,8 @@ func (a *area) changes() api.Operation {
 			"Deletions are those of the last 90 days, of every site. A credential limited to sites does not see that a record leaves them. " +
 			"A cursor can be continued for 89 days, with the same sites and at least its kinds; a kind that is added begins with its first record. " +
 			"Otherwise 400 cursor_expired or cursor_mismatch says to begin anew. " +
-			"Each second of a wait counts as a request against the rate limit, and ends where that is reached.",
+			"Each second of a wait counts as a request against the rate limit, and ends where that is reached. Of an organization " +
+			"ten requests wait at a time; another one is answered at once.",
 		Handle: func(r *api.Request) (*api.Response, error) {
 			f, err := a.newFeed(r)
 			if err != nil {
@@ -185,23 +192,38 @@ func (f *feed) resume() (err error) {
 
 // answer reads until there is a change or the wait is over.
 func (f *feed) answer(ctx context.Context) (*api.Response, error) {
-	for left := f.wait; ; left -= feedInterval {
-		more, err := f.look(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if more || len(f.entries) > 0 || left <= 0 || f.begin {
-			return f.page(more), nil
-		}
-		if err := f.pause(ctx, feedInterval); err != nil {
-			return nil, err
-		}
-		if err := f.r.AdmitAgain(); fault.Is(err, fault.RateLimited) {
-			return f.page(false), nil
-		} else if err != nil {
-			return nil, err
-		}
+	more, err := f.look(ctx)
+	if err == nil && !more && len(f.entries) == 0 && f.wait > 0 && !f.begin {
+		more, err = f.await(ctx)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return f.page(more), nil
+}
+
+// await looks each second until there is a change or the wait is over, unless too many
+// requests of the organization wait already.
+func (f *feed) await(ctx context.Context) (more bool, err error) {
+	until := f.now.Add(longestWait)
+	begun, err := f.store.BeginWait(ctx, f.r.Organization(), maxWaits, f.now, until)
+	if err != nil || !begun {
+		return false, err
+	}
+	defer func() { _ = f.store.EndWait(ctx, f.r.Organization(), until) }() // otherwise it ends by itself
+	for left := f.wait; left > 0 && err == nil && !more && len(f.entries) == 0; left -= feedInterval {
+		if err := f.pause(ctx, feedInterval); err != nil {
+			return false, err
+		}
+		if err := f.r.AdmitAgain(); err != nil {
+			if fault.Is(err, fault.RateLimited) {
+				err = nil
+			}
+			return false, err
+		}
+		more, err = f.look(ctx)
+	}
+	return more, err
 }
 
 // look reads the lists, unless the organization's activity says that they have

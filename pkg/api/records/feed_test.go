@@ -456,3 +456,42 @@ func TestARequestWaitsForAChange(t *testing.T) {
 		t.Errorf("got %d, want 429 when the limit is reached", a.status)
 	}
 }
+
+// Nine waits are those of requests at other instances.
+func TestTenRequestsOfAnOrganizationWaitAtATime(t *testing.T) {
+	w := newHarness(t, present)
+	paused := 0
+	var during func()
+	operations := records.Operations(w.Table, views.NewCache(w.Table, views.Config{Clock: w.Time}), records.Config{
+		Clock: w.Time, Lists: w.lists, Pause: func(_ context.Context, d time.Duration) error {
+			if paused++; during != nil {
+				during()
+			}
+			w.Pass(d)
+			return nil
+		},
+	})
+	api := server(operations, w.Time)
+	after := ask(t, api, user(), feedPath+"?after=now").changes(t).Meta.Next
+	otherAfter := ask(t, api, of(theirs, user()), feedPath+"?after=now").changes(t).Meta.Next
+	poll := func(p *auth.Principal, after string, want int) {
+		t.Helper()
+		paused = 0
+		if got := ask(t, api, p, feedPath+"?wait=2&after="+after).shown(t); got != "" || paused != want {
+			t.Errorf("got %q after %d pauses, want nothing after %d", got, paused, want)
+		}
+	}
+	for range 9 {
+		if _, err := w.Table.BeginWait(t.Context(), ours, 10, w.Now(), w.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	during = func() {
+		during = nil
+		poll(key(), after, 0)
+		poll(of(theirs, user()), otherAfter, 2)
+		paused = 1
+	}
+	poll(user(), after, 2)
+	poll(key(), after, 2) // the one before has ended
+}

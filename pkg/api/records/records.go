@@ -32,6 +32,10 @@ type Store interface {
 	// Activity is a time that rises before an entry after it is in a tail of the
 	// organization's records or deletions; 0 before the first.
 	Activity(ctx context.Context, org value.ID) (value.Time, error)
+	// BeginWait notes that a request of the organization waits until then, unless
+	// most of them wait now, and EndWait that it no longer does.
+	BeginWait(ctx context.Context, org value.ID, most int, now, until value.Time) (begun bool, err error)
+	EndWait(ctx context.Context, org value.ID, until value.Time) error
 }
 
 // scopeOf is the scope that reads a kind.
