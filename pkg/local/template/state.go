@@ -23,6 +23,7 @@ func (m *Model) table(r *resolver, id string, properties jsontext.Value) (err er
 		AttributeDefinitions    []types.AttributeDefinition
 		KeySchema               []types.KeySchemaElement
 		GlobalSecondaryIndexes  []types.GlobalSecondaryIndex
+		OnDemandThroughput      *types.OnDemandThroughput
 		StreamSpecification     types.StreamSpecification
 		TimeToLiveSpecification struct{ AttributeName string }
 	}
@@ -32,7 +33,8 @@ func (m *Model) table(r *resolver, id string, properties jsontext.Value) (err er
 	declared.StreamSpecification.StreamEnabled = aws.Bool(true)
 	m.Table = Table{LogicalID: id, TTL: declared.TimeToLiveSpecification.AttributeName, Create: dynamodb.CreateTableInput{
 		BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: declared.AttributeDefinitions, KeySchema: declared.KeySchema,
-		GlobalSecondaryIndexes: declared.GlobalSecondaryIndexes, StreamSpecification: &declared.StreamSpecification,
+		GlobalSecondaryIndexes: declared.GlobalSecondaryIndexes, OnDemandThroughput: declared.OnDemandThroughput,
+		StreamSpecification: &declared.StreamSpecification,
 	}}
 	m.Table.StreamARN, err = r.sub("${TableStreamArn}")
 	return err

@@ -113,6 +113,10 @@ func decode(properties jsontext.Value, into any) error {
 			*i, err = strconv.Atoi(unquoted(text))
 			return err
 		}),
+		json.UnmarshalFunc(func(text []byte, i *int64) (err error) {
+			*i, err = strconv.ParseInt(unquoted(text), 10, 64)
+			return err
+		}),
 		json.UnmarshalFunc(func(text []byte, d *time.Duration) error {
 			seconds, err := strconv.Atoi(unquoted(text))
 			*d = time.Duration(seconds) * time.Second

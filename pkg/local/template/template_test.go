@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/app/state"
@@ -66,5 +68,26 @@ func TestFunctionsHaveTheGlobalsUnlessTheyHaveTheirOwn(t *testing.T) {
 	}
 	if want := []Schedule{{ID: "SweeperFunctionMinute", Every: 60e9}}; !cmp.Equal(sweeper.Schedules, want) {
 		t.Errorf("schedules %v, want %v", sweeper.Schedules, want)
+	}
+}
+
+func TestTheMaximumThroughputIsThatOfTableAndIndex(t *testing.T) {
+	for _, row := range []struct {
+		parameters []string
+		want       string
+	}{
+		{nil, "null"},
+		{[]string{"MaxReadUnits=7"}, `{"MaxReadRequestUnits":7,"MaxWriteRequestUnits":null}`},
+		{[]string{"MaxWriteUnits=8"}, `{"MaxReadRequestUnits":null,"MaxWriteRequestUnits":8}`},
+		{[]string{"MaxReadUnits=7", "MaxWriteUnits=8"}, `{"MaxReadRequestUnits":7,"MaxWriteRequestUnits":8}`},
+	} {
+		t.Run(row.want, func(t *testing.T) {
+			table := stack(t, row.parameters...).Table.Create
+			for _, declared := range []*types.OnDemandThroughput{table.OnDemandThroughput, table.GlobalSecondaryIndexes[0].OnDemandThroughput} {
+				if got, err := json.Marshal(declared); err != nil || string(got) != row.want {
+					t.Errorf("got %s, %v, want %s", got, err, row.want)
+				}
+			}
+		})
 	}
 }
