@@ -16,7 +16,7 @@ const recordOverhead = 512
 
 // A record is one change or message, in the type that Lambda's library has for it. Functions of one feed share it.
 type record struct {
-	shard string // of a change
+	shard   string // of a change
 	id      string // its name in batchItemFailures
 	size    int    // about the bytes of its JSON
 	change  *events.DynamoDBEventRecord
