@@ -36,7 +36,7 @@
 // state but PENDING, and RequeueAsProbe while the circuit is open.
 //
 // Who ends a hold depends on its reason. CIRCUIT_OPEN ends by itself: the sweeper
-// makes an old held delivery a probe, or the worker one that has just failed
+// makes an old held delivery a probe, or the counter one that has just failed
 // where the wait is short, or the owner chooses one, and a success sends the
 // others. PAUSED, DISABLED and SUSPENDED last until the owner has activated the
 // endpoint or the application and asks for a recovery.
@@ -48,11 +48,12 @@
 //
 // # The health of an endpoint
 //
-// Outcomes are counted in counter shards. An endpoint has a few, each with
-// one writer at a time, so that the deliveries of a batch and the shards that
-// count them are written together. Joined, the shards are the endpoint's
-// counters and its health: the failed attempts in a row, and how those of the
-// last five minutes went. The health decides the endpoint's routing: whether
-// its circuit opens, which holds deliveries except for a probe now and then,
-// which lane its deliveries take, and whether it is disabled.
+// The worker writes the outcome of an attempt into the delivery, and nothing else.
+// Package counter adds the outcomes to the endpoint's tally, from the table's stream:
+// its counters, and its health, which is the failed attempts in a row, and how those
+// of the last five minutes went. The health decides the endpoint's routing: whether
+// its circuit opens, which holds deliveries except for a probe now and then, which
+// lane its deliveries take, and whether it is disabled. All of this follows an
+// attempt by a second or two, and by as much as the stream lags. Only a 410 disables
+// an endpoint at once.
 package webhook
