@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,10 +63,19 @@ func (t *Table) RecordsSince(
 	return found, err
 }
 
+// Changed is the [fault.ErrChanged] of a put, with the record that the table holds.
+type Changed struct {
+	Current *commerce.Stored // a tombstone too; nil when there is none
+}
+
+func (*Changed) Error() string { return fault.ErrChanged.Error() }
+
+func (*Changed) Unwrap() error { return fault.ErrChanged }
+
 // PutRecord replaces previous, which is nil when there was none, by next. It
-// fails with [fault.ErrChanged] when the table holds something else. A write
-// that met its own earlier try, which the SDK repeats when a connection breaks
-// after the answer, has succeeded.
+// fails with [Changed] when the table holds something else. A write that met its
+// own earlier try, which the SDK repeats when a connection breaks after the
+// answer, has succeeded.
 func (t *Table) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
 	based := t.ifAbsentOrExpired()
 	if previous != nil {
@@ -80,10 +90,17 @@ func (t *Table) PutRecord(ctx context.Context, previous, next *commerce.Stored) 
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", next.Kind, next.ID, err)
 	}
-	if !done && !sameRecord(current, it) {
-		return fault.ErrChanged
+	if done || sameRecord(current, it) {
+		return nil
 	}
-	return nil
+	if t.expired(current) {
+		current = nil
+	}
+	changed, err := decodeRecord(current)
+	if err != nil {
+		return err
+	}
+	return &Changed{changed}
 }
 
 func sameRecord(a, b item) bool {
@@ -206,7 +223,7 @@ func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 		at[keys[i]] = i
 	}
 	for _, r := range refs {
-		if t.unsigned.get(r.OrganizationID) == 0 {
+		if !t.SendsUnsigned(r.OrganizationID) {
 			keys = append(keys, senderKeysKey(r.OrganizationID))
 		}
 	}
@@ -230,14 +247,21 @@ func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 	return found
 }
 
-// CreateRecords stores records of any kind and organization that were not
-// found, in batches, and answers in their order: nil for one that is stored,
-// [fault.ErrChanged] for one whose key holds something else. They must be
-// distinct. Each succeeds or fails on its own, as by [Table.PutRecord]
-// without a previous record; batching only saves calls. The batches run one
-// after another: several at a time would slow the table down for other
+// SendsUnsigned reports whether this process has found that the organization has
+// no keys of signed senders.
+func (t *Table) SendsUnsigned(org value.ID) bool { return t.unsigned.get(org) != 0 }
+
+// CreateRecords stores records of any kind and organization that are new, and
+// answers in their order: nil for one that is stored, [fault.ErrChanged] for one
+// whose key is taken, if only by an earlier try of this call or by a tombstone that
+// has expired. They must be distinct, and each succeeds or fails on its own. One
+// alone is put as by [Table.PutRecord], which costs less than a batch. The batches
+// run one after another: several at a time would slow the table down for other
 // writers, and hardly be done sooner.
 func (t *Table) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
+	if len(records) == 1 {
+		return []error{t.PutRecord(ctx, nil, records[0])}
+	}
 	items := make([]item, len(records))
 	for i, s := range records {
 		items[i] = encodeRecord(s)
@@ -246,12 +270,11 @@ func (t *Table) CreateRecords(ctx context.Context, records []*commerce.Stored) [
 	for i, s := range records {
 		switch {
 		case errs[i] == nil:
+		case errors.Is(errs[i], errRefused):
+			errs[i] = fault.ErrChanged
 		case fault.Is(errs[i], fault.Unavailable):
 			errs[i] = fmt.Errorf("create %s %s: %w", s.Kind, s.ID, errs[i])
-		default:
-			// The key is taken, or the table refuses the record or a neighbour as
-			// wrong. A single put knows the record that an earlier try of its own
-			// has written, and replaces a tombstone that has expired.
+		default: // the table refuses the record or a neighbour as wrong
 			errs[i] = t.PutRecord(ctx, nil, s)
 		}
 	}

@@ -103,10 +103,12 @@ func TestRecordIsCreatedOnceAndOnlyWhereThereIsNone(t *testing.T) {
 		case 2: // a tombstone that has expired and is still there
 			before.Doc, before.SiteIDs, before.Deleted = nil, nil, true
 			before.Revision = start.Add(-commerce.TombstoneAge)
+			want[i] = nil
 		case 3: // another writer's
 			before.Revision--
-			want[i], wrong[i] = &before, fault.ErrChanged
+			want[i] = &before
 		}
+		wrong[i] = fault.ErrChanged
 		must(t, table.PutRecord(t.Context(), nil, &before))
 	}
 	for i, err := range table.CreateRecords(t.Context(), records) {
@@ -115,6 +117,42 @@ func TestRecordIsCreatedOnceAndOnlyWhereThereIsNone(t *testing.T) {
 		}
 	}
 	checkStored(t, table, refsOf(records), want)
+}
+
+func TestARecordAloneReplacesOnlyAnExpiredTombstone(t *testing.T) {
+	now := value.TimeOf(time.Now())
+	table, org := tableAt(t, &now), value.NewID()
+	next := manyRecords(org, 2, now)[1]
+	for _, row := range []struct {
+		name     string
+		revision value.Time
+		deleted  bool
+		replaced bool
+	}{
+		{"a record", now - 1, false, false},
+		{"a tombstone", now - 1, true, false},
+		{"an expired tombstone", now.Add(-commerce.TombstoneAge), true, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			before := *next
+			before.ID, before.Revision, before.Deleted, before.Version = value.NewID(), row.revision, row.deleted, nil
+			if row.deleted {
+				before.Doc, before.SiteIDs = nil, nil
+			}
+			must(t, table.PutRecord(t.Context(), nil, &before))
+			next.ID = before.ID
+			err := table.CreateRecords(t.Context(), []*commerce.Stored{next})[0]
+			if row.replaced {
+				must(t, err)
+				checkStored(t, table, refsOf([]*commerce.Stored{next}), []*commerce.Stored{next})
+				return
+			}
+			var changed *dynamo.Changed
+			if !errors.As(err, &changed) || !errors.Is(err, fault.ErrChanged) || cmp.Diff(&before, changed.Current) != "" {
+				t.Errorf("got %v, want what is stored:\n%s", err, cmp.Diff(&before, changed.Current))
+			}
+		})
+	}
 }
 
 // A record past what an item may hold is refused by the table, with nothing

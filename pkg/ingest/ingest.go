@@ -5,7 +5,8 @@
 // table does not take a write, the message comes again, after seconds at
 // first, and applying it again changes nothing. A refused record never holds
 // up its neighbours. The messages of a batch share calls of the table; each is
-// done, or comes again, on its own. Messages of many records move to a queue
+// done, or comes again, on its own. A record whose id was made within the last ten
+// minutes is put without a read before. Messages of many records move to a queue
 // of their own, so that an import does not keep single records waiting. Messages
 // of an organization that still has keys of signed senders are refused, unless
 // they were posted to the API: signatures are not checked any more. What became of
@@ -44,15 +45,17 @@ const (
 	// larger one has many records, which take seconds when the table is busy,
 	// and moves to the imports queue.
 	maxDirectBytes = 32 << 10
-	// maxWriteConflicts is how often a record is read again because another
-	// writer changed it; then the message goes back to the queue.
+	// maxWriteConflicts is how often a write is tried because another writer
+	// changed the record; then the message goes back to the queue.
 	maxWriteConflicts = 10
 )
 
 // Store keeps records. A write fails with [fault.ErrChanged] when the stored
-// record is not the previous one; CreateRecords expects none. Each record of a
-// call succeeds or fails on its own.
+// record is not the previous one, which PutRecord tells by [dynamo.Changed];
+// CreateRecords expects none. Each record of a call succeeds or fails on its own.
 type Store interface {
+	// SendsUnsigned reports that ReadRecords found no keys of signed senders.
+	SendsUnsigned(org value.ID) bool
 	ReadRecords(ctx context.Context, refs []dynamo.RecordRef) []dynamo.Found
 	CreateRecords(ctx context.Context, records []*commerce.Stored) []error
 	PutRecord(ctx context.Context, previous, next *commerce.Stored) error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/parallel"
@@ -39,7 +40,7 @@ type refusal struct {
 // of different records in parallel.
 func (g *Ingester) apply(ctx context.Context, messages []*message) {
 	subjects := divide(messages)
-	g.read(ctx, subjects)
+	g.read(ctx, slices.DeleteFunc(slices.Clone(subjects), g.looksNew))
 	var known, unknown []*subject
 	for _, s := range subjects {
 		if s.stored == nil {
@@ -47,9 +48,6 @@ func (g *Ingester) apply(ctx context.Context, messages []*message) {
 		} else {
 			known = append(known, s)
 		}
-	}
-	if len(unknown) == 1 { // a put takes less than a batch of one
-		known, unknown = append(known, unknown...), nil
 	}
 	var creating sync.WaitGroup
 	if len(unknown) > 0 {
@@ -87,6 +85,23 @@ func divide(messages []*message) []*subject {
 	return subjects
 }
 
+const (
+	// newAge is the age up to which an id shows that its record is new: the
+	// record is put without a read before, and the table refuses it if it is not.
+	newAge = 10 * time.Minute
+	// maxClockSkew is how far senders' clocks are ahead of ours at most.
+	maxClockSkew = time.Minute
+)
+
+// looksNew reports whether a record is put, under an id that was made a short
+// time ago. The first records of an organization are read all the same, as that
+// finds its keys of signed senders.
+func (g *Ingester) looksNew(s *subject) bool {
+	at, now := s.ref.ID.Time(), g.now()
+	return s.ref.ID.IsTimed() && at >= now.Add(-newAge) && at <= now.Add(maxClockSkew) &&
+		s.changes[0].Op == commerce.OpPut && g.store.SendsUnsigned(s.ref.OrganizationID)
+}
+
 // read reads the stored records of the subjects.
 func (g *Ingester) read(ctx context.Context, subjects []*subject) {
 	if len(subjects) == 0 {
@@ -121,8 +136,8 @@ func (s *subject) refuseQueued() {
 	})
 }
 
-// create makes the first change to records that are not stored. If another
-// writer was faster, finish makes the change to what that one wrote.
+// create makes the first change to records that are not stored, or look new. If
+// one is stored all the same, finish makes the change to that.
 func (g *Ingester) create(ctx context.Context, subjects []*subject) {
 	var creating, conflicting []*subject
 	var records []*commerce.Stored
@@ -138,6 +153,7 @@ func (g *Ingester) create(ctx context.Context, subjects []*subject) {
 		switch s := creating[i]; {
 		case err == nil:
 			s.made(records[i])
+		case s.learn(err):
 		case errors.Is(err, fault.ErrChanged):
 			conflicting = append(conflicting, s)
 		default:
@@ -157,7 +173,7 @@ func (g *Ingester) finish(ctx context.Context, subjects []*subject) {
 }
 
 // makeNext makes the next change. When another writer was faster it is not done,
-// and has read what that one wrote.
+// and knows what that one wrote.
 func (g *Ingester) makeNext(ctx context.Context, s *subject) (done bool, err error) {
 	next := s.next(g.now())
 	if next == nil {
@@ -168,11 +184,20 @@ func (g *Ingester) makeNext(ctx context.Context, s *subject) (done bool, err err
 	case err == nil:
 		s.made(next)
 		return true, nil
-	case errors.Is(err, fault.ErrChanged):
-		g.read(ctx, []*subject{s})
-		return false, s.err
+	case s.learn(err):
+		return false, nil
 	}
 	return false, err
+}
+
+// learn takes what is stored from the error of a write that met it.
+func (s *subject) learn(err error) bool {
+	var changed *dynamo.Changed
+	found := errors.As(err, &changed)
+	if found {
+		s.stored = changed.Current
+	}
+	return found
 }
 
 func (g *Ingester) now() value.Time { return value.TimeOf(g.clock()) }

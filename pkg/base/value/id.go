@@ -44,6 +44,9 @@ func (id ID) Time() Time {
 	return Time(binary.BigEndian.Uint64(id[:]) >> 16) //nolint:gosec // 48 bits
 }
 
+// IsTimed reports whether id is a version 7 UUID.
+func (id ID) IsTimed() bool { return id[6]>>4 == 7 }
+
 // ParseID accepts the 36-character form in any case, and nothing else.
 func ParseID(s string) (ID, error) {
 	var id ID
