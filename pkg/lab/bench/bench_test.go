@@ -22,6 +22,7 @@ func TestEveryRowMeasuresSomething(t *testing.T) {
 	for _, want := range []string{
 		"cores, go", "| one at a time, organizations: 1 ", "| burst, organizations: 1 ", "| alone in its organization, organizations: 5 ", "| burst, organizations: 5 ", "| steady, table after 10 ms, organizations: 5 | 20 ",
 		"| list: filter, search, order, total ", "| list: no filter, newest first ", "| list: no filter, one request a second ", "| record by id ",
+		"| feed, caught up ",
 	} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report lacks %q", want)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -83,7 +84,31 @@ func (b *bench) reads(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return b.measure(ctx, "feed, caught up", 1, func() (figures, error) { return b.catchUp(ctx) })
+}
+
+// catchUp reads the feed from its beginning to its end. The figures are of its changes, the latencies of its pages.
+func (b *bench) catchUp(ctx context.Context) (f figures, err error) {
+	client := apiclient.NewWithKey(b.service.Info.BaseURL, b.service.Info.APIKey)
+	started := time.Now()
+	for after, more := "", true; more; {
+		var page struct {
+			Data []jsontext.Value `json:"data"`
+			Meta struct {
+				Next string `json:"next"`
+				More bool   `json:"more"`
+			} `json:"meta"`
+		}
+		asked := time.Now()
+		if err := client.Get(ctx, "/api/changes?limit=1000"+after, &page); err != nil {
+			return f, err
+		}
+		f.of, f.latencies = f.of+len(page.Data), append(f.latencies, time.Since(asked))
+		after, more = "&after="+page.Meta.Next, page.Meta.More
+	}
+	slices.Sort(f.latencies)
+	f.perSecond = float64(f.of) / time.Since(started).Seconds()
+	return f, nil
 }
 
 // asker asks for the targets in turn, by so many connections, each with one request at a time.

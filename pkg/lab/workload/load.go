@@ -135,8 +135,8 @@ func (l *Load) Run(ctx context.Context, products int, within time.Duration) (lat
 	messages, ids := make([]Message, products), make([]value.ID, products)
 	for n := range products {
 		t, number := l.tenants[l.sent%len(l.tenants)], l.sent/len(l.tenants)
-		messages[n] = Message{Organization: t.ID, Records: []map[string]any{PutProduct(t.ID, number, false)}}
-		ids[n] = ProductID(t.ID, number)
+		ids[n] = value.NewID()
+		messages[n] = Message{Organization: t.ID, Records: []map[string]any{putProduct(t.ID, ids[n], number, false)}}
 		l.sent++
 	}
 	due, err := l.service.Send(ctx, messages, within)
@@ -205,7 +205,7 @@ func (s *Service) Store(ctx context.Context, organization value.ID, products int
 	for first := 0; first < products; first += most {
 		m := Message{Organization: organization}
 		for n := first; n < min(first+most, products); n++ {
-			m.Records = append(m.Records, PutProduct(organization, n, true))
+			m.Records = append(m.Records, putProduct(organization, ProductID(organization, n), n, true))
 		}
 		messages = append(messages, m)
 	}
@@ -224,21 +224,21 @@ const (
 // firstCreated is when the first product was created; the others follow a minute apart.
 const firstCreated value.Time = 1_760_000_000_000
 
-// ProductID is the id of an organization's n-th product.
+// ProductID is the id of an organization's n-th product that is stored without an event.
 func ProductID(organization value.ID, n int) value.ID {
 	return value.DeriveID(organization, "product "+strconv.Itoa(n))
 }
 
-// PutProduct is the change that stores an organization's n-th product, the same on every run. Its event has a payload of
-// about 1 KB; a silent one has no event.
-func PutProduct(organization value.ID, n int, silent bool) map[string]any {
+// putProduct is the change that stores an organization's n-th product, but for its id the same on every run. Its event has a
+// payload of about 1 KB; a silent one has no event.
+func putProduct(organization, id value.ID, n int, silent bool) map[string]any {
 	r := rand.New(rand.NewPCG(uint64(n), 7)) //nolint:gosec // not secret, and the same on every run
 	pick := func(words string) string {
 		all := strings.Fields(words)
 		return all[r.IntN(len(all))]
 	}
 	return map[string]any{"kind": commerce.KindProduct, "op": commerce.OpPut, "silent": silent, "record": map[string]any{
-		"id": ProductID(organization, n), "createdAt": firstCreated + value.Time(n)*60_000,
+		"id": id, "createdAt": firstCreated + value.Time(n)*60_000,
 		"name":        strings.Join([]string{pick(qualities), pick(materials), pick(Things), strconv.Itoa(r.IntN(1000))}, " "),
 		"description": praise, "sku": "SKU-" + strconv.Itoa(1_000_000+n), "barcode": strconv.Itoa(4_000_000_000_000 + n*7919),
 		"categoryId":   value.DeriveID(organization, "category "+strconv.Itoa(r.IntN(200))),
