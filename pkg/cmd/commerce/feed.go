@@ -77,6 +77,9 @@ func organizationOf(ctx context.Context, api *apiclient.Client) (value.ID, error
 // than the client waits for an answer.
 const waitForChanges = 10
 
+// changesOfPage is the most changes that an answer of the feed may have.
+const changesOfPage = "1000"
+
 // read hands each change to each: those up to the present, or without an end if it
 // waits for more. It asks again when the service is away.
 func (f *feedReader) read(ctx context.Context, api *apiclient.Client, wait int, errOut io.Writer, each func(feedChange) error) error {
@@ -121,7 +124,7 @@ type changesPage struct {
 }
 
 func (f *feedReader) ask(ctx context.Context, api *apiclient.Client, wait int) (page changesPage, err error) {
-	query := url.Values{"wait": {strconv.Itoa(wait)}}
+	query := url.Values{"wait": {strconv.Itoa(wait)}, "limit": {changesOfPage}}
 	if f.after != "" {
 		query.Set("after", f.after)
 	}
