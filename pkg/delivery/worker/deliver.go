@@ -58,7 +58,7 @@ func (w *Worker) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSE
 	}
 	parallel.Each(len(messages), maps.All(same), func(_ value.ID, ofDelivery []*message) {
 		for i, m := range ofDelivery {
-			if i > 0 {
+			if i > 0 && !m.is(failed) { // what was read is before the other's attempt
 				w.read(ctx, ofDelivery[i:i+1])
 			}
 			w.deliver(ctx, m)
