@@ -108,10 +108,7 @@ func TestAnAttemptCountsOnceHoweverOftenItsRecordComes(t *testing.T) {
 func TestCountsAreExactWhenAPartitionIsDivided(t *testing.T) {
 	s := servicetest.New(t)
 	e := s.Endpoint(t, "*")
-	shards := map[string][]events.DynamoDBEventRecord{}
-	for _, r := range delivered(t, s, e, 60) {
-		shards["whole"] = append(shards["whole"], r)
-	}
+	shards := map[string][]events.DynamoDBEventRecord{"whole": delivered(t, s, e, 60)}
 	for _, r := range delivered(t, s, e, 120) {
 		shard := "lower"
 		if strings.Compare(r.Change.Keys["SK"].String(), "8") >= 0 {

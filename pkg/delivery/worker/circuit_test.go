@@ -69,22 +69,6 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 	h.counters(t, e, 1, 11)
 }
 
-// drain handles what is in the queues, in whatever lane it comes, and takes
-// away what stays.
-func (h *harness) drain(t *testing.T) {
-	t.Helper()
-	for found := true; found; {
-		found = false
-		for _, q := range []string{servicetest.MainQueue, servicetest.SlowQueue} {
-			messages := h.Queues().Receive(t, q)
-			found = found || len(messages) > 0
-			if len(messages) > 0 {
-				h.Queues().Delete(t, q, h.handle(t, h.Worker, messages...)...)
-			}
-		}
-	}
-}
-
 // probe sends the delivery as the probe of its endpoint.
 func (h *harness) probe(t *testing.T, r *webhook.Delivery) []events.SQSMessage {
 	t.Helper()
