@@ -37,12 +37,18 @@ func (t *Table) TakePermit(ctx context.Context, r webhook.PermitRequest) (taken 
 			return true, err
 		}
 		next := permitsItem{Holders: stored.Holders.take(r.Holder, r.Now, r.Until), Permits: r.Pace.Permits(stored.Permits, r.Most)}
-		if len(next.Holders) > next.Permits {
+		_, holds := stored.Holders[r.Holder]
+		free := len(next.Holders) <= next.Permits
+		if !free && !holds {
 			return true, nil
 		}
 		next.ExpiresAt = slices.Max(slices.Collect(maps.Values(next.Holders))).Add(permitRetention).Std().Unix()
-		_, taken, err = t.putOnce(ctx, "take a permit", encode(k, typePermits, next), newToken(), t.ifLive(stored.Token))
-		return taken, err
+		if !free { // there are fewer now, and the holder gives its own back
+			delete(next.Holders, r.Holder)
+		}
+		_, done, err = t.putOnce(ctx, "take a permit", encode(k, typePermits, next), newToken(), t.ifLive(stored.Token))
+		taken = done && free
+		return done, err
 	})
 	if err != nil {
 		return false, fmt.Errorf("take a permit of endpoint %s: %w", r.EndpointID, err)

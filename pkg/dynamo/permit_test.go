@@ -120,3 +120,50 @@ func TestNoMoreThanTheSlotsAreTakenAtOnceWhateverFails(t *testing.T) {
 		t.Errorf("%d have a slot, want %d", taken.Load(), webhook.FirstPermits)
 	}
 }
+
+// Twenty processes hold all permits; the endpoint gets slow; each renews after ten
+// seconds, as workers do, and reports ten slow attempts. There must be fewer then.
+func TestSlotsShrinkWhileAllAreHeld(t *testing.T) {
+	s, now := slotTaker{t, tableAt(t, new(value.TimeOf(time.Now()))), value.NewID(), value.NewID()}, value.TimeOf(time.Now())
+	ask := func(holder string, pace webhook.Pace) bool {
+		r := s.request(holder, now)
+		r.Pace = pace
+		taken, err := s.table.TakePermit(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return taken
+	}
+	for i := range 5 {
+		ask(fmt.Sprint(i), webhook.Pace{})
+	}
+	now += 1
+	for i := range 5 {
+		ask(fmt.Sprint(i), webhook.Pace{Attempts: 10})
+	}
+	for i := 5; i < 20; i++ {
+		if !ask(fmt.Sprint(i), webhook.Pace{}) {
+			t.Fatalf("holder %d got no permit", i)
+		}
+	}
+	for second := range 120 { // the endpoint is slow from now on
+		now = now.Add(time.Second)
+		for i := range 20 {
+			pace := webhook.Pace{}
+			if second%10 == 0 {
+				pace = webhook.Pace{Attempts: 10, Slow: 10}
+			}
+			ask(fmt.Sprint(i), pace)
+		}
+	}
+	now = now.Add(time.Second)
+	held := 0
+	for i := range 20 {
+		if ask(fmt.Sprint(i), webhook.Pace{}) {
+			held++
+		}
+	}
+	if held > 10 {
+		t.Errorf("%d processes have a permit after two minutes of slow answers, want at most 10", held)
+	}
+}

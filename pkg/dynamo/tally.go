@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -27,6 +28,9 @@ func (Stream) Outcome(r *events.DynamoDBEventRecord, shard string) (*webhook.Str
 	previous, next, err := Stream{}.DeliveryChange(r)
 	if err != nil || previous == nil || next.Test || next.AttemptCount != previous.AttemptCount+1 || len(next.Attempts) == 0 {
 		return nil, err
+	}
+	if shard == "" { // of a mapping without a window; within a partition records come in order
+		shard = strconv.Itoa(shardOf(next.ID))
 	}
 	return &webhook.StreamOutcome{
 		Previous: previous, Next: next, Shard: shardID(r.EventSourceArn, shard),

@@ -32,9 +32,11 @@ const (
 	// maxLeft bounds the records that are told to be left.
 	maxLeft = 20
 	// messageLooks, each after messagePause, is how often the queues of deliveries are
-	// looked at: longer than a message waits for its retry.
+	// looked at for messages that no worker has received; workTime is how long a worker
+	// works on those that it has.
 	messageLooks = 240
 	messagePause = 5 * time.Second
+	workTime     = time.Minute
 )
 
 // Erasure erases an organization or one customer of it from the table and from
@@ -131,7 +133,7 @@ func (e *Erasure) Erase(ctx context.Context) (*Erased, error) {
 			return nil, err
 		}
 	}
-	gone, err := e.awaitMessages(ctx, done.Items["delivery"] > 0)
+	gone, err := e.awaitMessages(ctx)
 	if err != nil {
 		return nil, err
 	}

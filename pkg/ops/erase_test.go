@@ -132,9 +132,18 @@ func TestEraseTellsOfMessagesThatWait(t *testing.T) {
 	s.stores(t, gone)
 	e, pauses := s.erasure(t, gone.id), 0
 	e.Pause = func(context.Context, time.Duration) error { pauses++; return nil }
-	erased, err := e.Erase(t.Context())
-	if err != nil || pauses < 100 || !slices.ContainsFunc(erased.Left, func(line string) bool { return strings.Contains(line, "run the command again") }) {
-		t.Errorf("left %q, %v, after %d pauses; want the messages that wait", erased.Left, err, pauses)
+	for run := range 2 { // the second finds nothing else
+		erased, err := e.Erase(t.Context())
+		if err != nil || pauses < 100*(run+1) || !slices.ContainsFunc(erased.Left, func(line string) bool { return strings.Contains(line, "run the command again") }) {
+			t.Errorf("left %q, %v, after %d pauses; want the messages that wait", erased.Left, err, pauses)
+		}
+	}
+	// Messages that are received and wait for a retry carry nothing.
+	s.Queues().Await(t, servicetest.MainQueue)
+	for len(s.Queues().Receive(t, servicetest.MainQueue)) > 0 {
+	}
+	if erased, err := e.Erase(t.Context()); err != nil || slices.ContainsFunc(erased.Left, func(line string) bool { return strings.Contains(line, "run the command again") }) {
+		t.Errorf("left %q, %v; want no message", erased.Left, err)
 	}
 }
 

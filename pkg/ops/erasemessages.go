@@ -35,28 +35,29 @@ func (e *Erasure) eraseMessages(ctx context.Context, found map[string]int, erase
 	return mixed, nil
 }
 
-// awaitMessages waits until the messages of erased deliveries, which may carry a
-// payload, are gone: a worker deletes a message whose delivery it does not find. It
-// reports whether the queues of deliveries were empty then.
-func (e *Erasure) awaitMessages(ctx context.Context, erased bool) (gone bool, err error) {
-	for look := 0; erased && !gone && look < messageLooks; look++ {
-		gone = true
+// awaitMessages waits until workers have received every message of the queues of
+// deliveries: the first message of a delivery may carry its payload, until it is
+// received. It reports false when the queues did not get empty.
+func (e *Erasure) awaitMessages(ctx context.Context) (received bool, err error) {
+	for range messageLooks {
+		visible := 0
 		for _, q := range e.Queues {
 			if q.purpose == work && strings.Contains(q.Name, deliveriesQueueName) {
 				now, err := readQueue(ctx, e.Client, q.url)
 				if err != nil {
 					return false, err
 				}
-				gone = gone && now.All() == 0
+				visible += now.Visible
 			}
 		}
-		if !gone {
-			if err := e.Pause(ctx, messagePause); err != nil {
-				return false, err
-			}
+		if visible == 0 {
+			return true, e.Pause(ctx, workTime)
+		}
+		if err := e.Pause(ctx, messagePause); err != nil {
+			return false, err
 		}
 	}
-	return gone || !erased, nil
+	return false, nil
 }
 
 // deliveriesQueueName is a part of the names of the queues of deliveries.

@@ -73,13 +73,15 @@ func Carry(d *Delivery, e *Endpoint, application ApplicationState, payload []byt
 	return &Carried{At: at, Delivery: d, Endpoint: e, Application: application, Payload: string(payload)}
 }
 
-// Input is what the message carries, as far as it is good at the time.
-func (m *DeliveryMessage) Input(now value.Time) DeliveryInput {
+// Input is what the message carries, as far as it is good at now, and until when it
+// is.
+func (m *DeliveryMessage) Input(now value.Time) (in DeliveryInput, until value.Time) {
 	c := m.Carried
-	if c == nil || now >= c.At.Add(CarriedFor) || !m.Names(c.Delivery) || c.Endpoint == nil {
-		return DeliveryInput{}
+	if c == nil || c.Delivery == nil || c.Endpoint == nil || now >= c.At.Add(CarriedFor) || !m.Names(c.Delivery) {
+		return DeliveryInput{}, 0
 	}
-	return DeliveryInput{Delivery: c.Delivery, Payload: []byte(c.Payload), Endpoint: c.Endpoint, Application: c.Application}
+	in = DeliveryInput{Delivery: c.Delivery, Payload: []byte(c.Payload), Endpoint: c.Endpoint, Application: c.Application}
+	return in, c.At.Add(CarriedFor)
 }
 
 // Body writes the message.

@@ -19,7 +19,7 @@ func TestAMessageNamesItsDelivery(t *testing.T) {
 	if err != nil || got != m || !got.Names(d) || got.Names(newDelivery()) {
 		t.Errorf("%s reads as %+v, %v", m.Body(), got, err)
 	}
-	if in := got.Input(now); in.Delivery != nil || in.Endpoint != nil {
+	if in, _ := got.Input(now); in.Delivery != nil || in.Endpoint != nil {
 		t.Errorf("a message that carries nothing has the input %+v", in)
 	}
 	for _, bad := range []string{"", "{}", "[]", strings.Replace(m.Body(), d.EventID.String(), value.ID{}.String(), 1), m.Body() + "x"} {
@@ -62,7 +62,8 @@ func TestAMessageCarriesTheInputOfAFirstAttempt(t *testing.T) {
 			if tt.want {
 				want = webhook.DeliveryInput{Delivery: d, Payload: []byte(tt.payload), Endpoint: e, Application: webhook.ApplicationActive}
 			}
-			if diff := cmp.Diff(want, got.Input(now.Add(tt.at))); diff != "" {
+			in, until := got.Input(now.Add(tt.at))
+			if diff := cmp.Diff(want, in); diff != "" || (until == now.Add(webhook.CarriedFor)) != tt.want {
 				t.Errorf("input (-want +got):\n%s", diff)
 			}
 		})

@@ -16,7 +16,6 @@ package counter
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"sync"
@@ -79,8 +78,8 @@ func New(store Store, q Queue, clock func() time.Time, logger *slog.Logger) *Cou
 }
 
 // Handle counts a batch. When the table fails, the whole batch fails, and what
-// of it is counted does not count again. A record that cannot be decoded is left
-// out.
+// of it is counted does not count again. A record that cannot be decoded, and an
+// endpoint whose tally cannot, is left out, or it would stop all others.
 func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBTimeWindowEvent) (failures []events.DynamoDBBatchItemFailure) {
 	outcomes := map[value.ID][]webhook.StreamOutcome{}
 	for i := range batch.Records {
@@ -93,9 +92,11 @@ func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBTimeWindowEve
 		}
 	}
 	err := parallel.UntilError(ctx, maxParallel, maps.All(outcomes), func(ctx context.Context, endpoint value.ID, some []webhook.StreamOutcome) error {
-		if err := c.endpoint(ctx, some); err != nil {
-			return fmt.Errorf("count %d attempts of endpoint %s: %w", len(some), endpoint, err)
+		err := c.endpoint(ctx, some)
+		if err == nil || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+			return err
 		}
+		c.logger.ErrorContext(ctx, "attempts were not counted", "endpointId", endpoint, "attempts", len(some), "error", err)
 		return nil
 	})
 	if err != nil {
@@ -113,8 +114,9 @@ func decoded(r *events.DynamoDBEventRecord, shard string) (o *webhook.StreamOutc
 }
 
 // endpoint counts outcomes of one endpoint and changes its routing. The endpoint is
-// read only where an outcome may change its routing.
+// read only where an outcome may change its routing. A panic is an error, too.
 func (c *Counter) endpoint(ctx context.Context, outcomes []webhook.StreamOutcome) (err error) {
+	defer fault.Recovered(&err)
 	var e *webhook.Endpoint
 	since, d := value.Time(0), outcomes[0].Next
 	if webhook.Troubled(outcomes) {
@@ -129,12 +131,7 @@ func (c *Counter) endpoint(ctx context.Context, outcomes []webhook.StreamOutcome
 	if err != nil || e == nil {
 		return err
 	}
-	err = c.route(ctx, e, tally, outcomes)
-	if err != nil && !fault.Is(err, fault.Unavailable) {
-		c.logger.ErrorContext(ctx, "routing of an endpoint was not changed", "endpointId", e.ID, "error", err)
-		return nil
-	}
-	return err
+	return c.route(ctx, e, tally, outcomes)
 }
 
 // count writes the tally after the outcomes, and returns it.
@@ -144,7 +141,7 @@ func (c *Counter) count(ctx context.Context, outcomes []webhook.StreamOutcome, s
 	if tally == nil {
 		var err error
 		if tally, err = c.store.Tally(ctx, d.OrganizationID, d.EndpointID); err != nil {
-			return nil, fault.Busy(err)
+			return nil, err
 		}
 	}
 	err := retry.Contended(ctx, maxConflicts, func() (done bool, err error) {
@@ -163,7 +160,7 @@ func (c *Counter) count(ctx context.Context, outcomes []webhook.StreamOutcome, s
 	})
 	if err != nil {
 		c.remember(d.EndpointID, nil) // it may be written
-		return nil, fault.Busy(err)
+		return nil, err
 	}
 	c.remember(d.EndpointID, tally)
 	return tally, nil

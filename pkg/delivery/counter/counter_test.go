@@ -303,3 +303,50 @@ type stuck struct{ counter.Store }
 func (stuck) SetRouting(context.Context, value.ID, value.ID, webhook.Routing, webhook.Routing) (bool, error) {
 	return false, fault.Busy(errors.New("throttled"))
 }
+
+// malformed has an endpoint whose tally cannot be decoded.
+type malformed struct {
+	counter.Store
+	endpoint value.ID
+}
+
+func (m malformed) Tally(ctx context.Context, org, endpoint value.ID) (*webhook.Tally, error) {
+	if endpoint == m.endpoint {
+		return nil, errors.New("the tally of x: malformed")
+	}
+	return m.Store.Tally(ctx, org, endpoint)
+}
+
+func TestATallyThatCannotBeReadStopsNoOther(t *testing.T) {
+	s := servicetest.New(t)
+	bad, good := s.Endpoint(t, "*"), s.Endpoint(t, "*")
+	records := append(delivered(t, s, bad, 1), delivered(t, s, good, 1)...)
+	c := newCounter(s, malformed{s.Table, bad.ID})
+	if handle(t, c, "a", records) {
+		t.Error("the batch failed, and with it all others of the shard")
+	}
+	wantCount(t, s, good, 1)
+}
+
+// panicking panics for an endpoint.
+type panicking struct {
+	counter.Store
+	endpoint value.ID
+}
+
+func (m panicking) Tally(ctx context.Context, org, endpoint value.ID) (*webhook.Tally, error) {
+	if endpoint == m.endpoint {
+		panic("bad data")
+	}
+	return m.Store.Tally(ctx, org, endpoint)
+}
+
+func TestAPanicStopsNoOther(t *testing.T) {
+	s := servicetest.New(t)
+	bad, good := s.Endpoint(t, "*"), s.Endpoint(t, "*")
+	records := append(delivered(t, s, bad, 1), delivered(t, s, good, 1)...)
+	if handle(t, newCounter(s, panicking{s.Table, bad.ID}), "a", records) {
+		t.Error("the batch failed")
+	}
+	wantCount(t, s, good, 1)
+}

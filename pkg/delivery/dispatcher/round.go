@@ -139,7 +139,7 @@ func (b *batch) add(c *change, now value.Time) (err error) {
 			application := ev.directory.Applications[e.ApplicationID]
 			hold, _ := webhook.MaySend(e, application)
 			delivery, out := webhook.NewDelivery(&ev.WebhookPayload, e, hold, now), outgoing{lane: e.Lane}
-			if c.carries != 0 {
+			if c.carries != 0 && ev.about == nil { // the body of an alert is not the same in another try
 				out.carried = webhook.Carry(delivery, e, application, body, c.carries)
 			}
 			b.deliveries, b.outgoing = append(b.deliveries, delivery), append(b.outgoing, out)

@@ -46,6 +46,7 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 		m.fail(errors.New("too little time is left for an attempt"))
 		return m.disposition
 	}
+	var held *permit
 	if m.from.lane == webhook.LaneMain {
 		permit, err := w.permits.start(ctx, endpoint.OrganizationID, endpoint.ID, m.alone)
 		if err != nil {
@@ -54,13 +55,16 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 		if permit == nil {
 			return w.busy(ctx, m)
 		}
-		start := w.cfg.Clock()
-		defer func() { permit.end(w.cfg.Clock().Sub(start)) }()
+		held = permit
+		defer permit.end()
 	}
 	if !w.claim(ctx, m) {
 		return m.disposition
 	}
 	start := w.cfg.Clock()
+	if m.carriedUntil != 0 && value.TimeOf(start) >= m.carriedUntil {
+		return disposition{action: retryLater, wait: clockSkew} // it comes again, and is read
+	}
 	answer, err := w.send(ctx, &m.input, start, timeout)
 	if err == nil && answer.Kind == outbound.Ours {
 		err = fmt.Errorf("attempt: %s: %w", answer.Reason, answer.Err)
@@ -68,6 +72,9 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 	if err != nil {
 		m.fail(err)
 		return m.disposition
+	}
+	if held != nil {
+		held.note(answer.Took)
 	}
 	outcome, level := outcomeOf(&answer, value.TimeOf(start)), slog.LevelInfo
 	if outcome.Result == webhook.AttemptSucceeded && answer.Took <= webhook.SlowAttempt {
@@ -78,10 +85,10 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 	return w.record(ctx, m, outcome, answer.Status == http.StatusGone)
 }
 
-// busy lets a message wait for its endpoint: in its queue at first, and then as a
-// due delivery, so that a queue of one endpoint does not fill the lane.
+// busy lets a message wait for its endpoint: in its queue at first, and then, or when
+// too many wait there, as a due delivery, so that one endpoint does not fill the lane.
 func (w *Worker) busy(ctx context.Context, m *message) disposition {
-	if receives := queue.Receives(m.sqs); receives < maxBusyReturns {
+	if receives := queue.Receives(m.sqs); receives < maxBusyReturns && !w.queue.TooManyInFlight(ctx, m.from.lane) {
 		return disposition{action: retryLater, wait: queue.BackOff(receives)}
 	}
 	now := w.now()

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/delivery/worker"
 	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -101,5 +103,90 @@ func TestAMessageThatIsSentTwiceCountsOnce(t *testing.T) {
 	requests := rcv.requests(t, 2)
 	if first, second := requests[0].header.Get("Webhook-Id"), requests[1].header.Get("Webhook-Id"); first != second {
 		t.Errorf("webhook-id %s and %s, want the same", first, second)
+	}
+}
+
+// A payload waits in the queue only until its message is received: the retry is
+// another message.
+func TestARetryCarriesNoPayload(t *testing.T) {
+	h := newHarness(t)
+	e, _ := h.endpoint(t, newReceiver(t, always(http.StatusInternalServerError)).url, 3)
+	d, messages := h.carried(t, e, 1)
+	q := &full{Queue: h.deliveries}
+	h.leaves(t, 0, h.worker(h.Table, q, true), messages...)
+	if got := h.delivery(t, d, webhook.DeliveryPending, 1); len(q.moves) != 1 || q.moves[0].MessageID != got.MessageID || q.moves[0].Carried != nil {
+		t.Errorf("moved %+v, want one message that the delivery names", q.moves)
+	}
+	h.Pass(5 * time.Second)
+	h.leaves(t, 1, h.Worker, h.receive(t)...)
+	h.delivery(t, d, webhook.DeliveryPending, 2)
+}
+
+// slowTable takes long to read.
+type slowTable struct {
+	worker.Store
+	wait func()
+}
+
+func (s slowTable) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
+	s.wait()
+	return s.Store.DeliveryInputs(ctx, refs)
+}
+
+// A message that carries its input comes in a batch with one whose input must be
+// read, while the table answers slowly. The endpoint was PAUSED ten seconds ago.
+func TestCarriedInputIsGoodAtTheAttempt(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, _ := h.endpoint(t, rcv.url, 3)
+	other, _ := h.endpoint(t, newReceiver(t, always(http.StatusOK)).url, 3)
+	d, messages := h.carried(t, e, 1)
+	_, more := h.carried(t, other, 1)
+	more[0].Attributes["ApproximateReceiveCount"] = "2"
+	h.SetStatus(t, e.ID, webhook.Paused)
+	w := h.worker(slowTable{h.Table, func() { h.Pass(10 * time.Second) }}, h.deliveries, true)
+	if _, err := w.Handle(t.Context(), events.SQSEvent{Records: append(messages, more...)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.StoredDelivery(t, d.ID); got.Status == webhook.DeliveryDelivered {
+		t.Errorf("an endpoint that was PAUSED 10 s ago was asked by what a message carried")
+	}
+}
+
+func TestAMessageThatCarriesAPartIsRead(t *testing.T) {
+	h := newHarness(t)
+	e, _ := h.endpoint(t, newReceiver(t, always(http.StatusOK)).url, 3)
+	d, messages := h.carried(t, e, 1)
+	m := messages[0]
+	body, err := webhook.ParseDeliveryMessage(m.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body.Carried.Delivery = nil
+	m.Body = body.Body()
+	h.leaves(t, 0, h.Worker, m)
+	h.delivery(t, d, webhook.DeliveryDelivered, 1)
+}
+
+// An endpoint is busy while the lane has too many messages in flight: the message
+// must not wait invisible in the lane, which stops for all tenants at 120,000.
+func TestABusyEndpointDoesNotFillTheLane(t *testing.T) {
+	h := newHarness(t)
+	e, _ := h.endpoint(t, newReceiver(t, always(http.StatusOK)).url, 3)
+	h.event(t, e)
+	h.event(t, e)
+	var messages []events.SQSMessage
+	for len(messages) < 2 {
+		messages = append(messages, h.receive(t)...)
+	}
+	f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (error, error) {
+		if call == "TakePermit" {
+			return errBusy, nil
+		}
+		return nil, nil
+	}}
+	left := h.handle(t, h.worker(f, &full{Queue: h.deliveries}, true), messages...)
+	if len(left) > 0 {
+		t.Errorf("%d messages wait invisible in a lane that is full", len(left))
 	}
 }

@@ -35,6 +35,9 @@ type message struct {
 	input       webhook.DeliveryInput
 	disposition disposition
 	alone       bool // in its batch
+	// carriedUntil is when the input, which the message carried, is no longer good; 0
+	// when it was read.
+	carriedUntil value.Time
 }
 
 func (m *message) fail(err error) {
@@ -80,7 +83,7 @@ func (w *Worker) parse(batch events.SQSEvent) []*message {
 		m.ref = body.DeliveryRef
 		m.from = origin{lane: w.queue.Lane(m.sqs), messageID: m.sqs.MessageId, replaces: m.ref.As}
 		if queue.Receives(m.sqs) == 1 {
-			m.input = body.Input(now)
+			m.input, m.carriedUntil = body.Input(now)
 		}
 		messages[i] = m
 	}
@@ -98,7 +101,7 @@ func (w *Worker) read(ctx context.Context, messages []*message) {
 	for i, m := range messages {
 		switch {
 		case err == nil:
-			m.input = found[i]
+			m.input, m.carriedUntil = found[i], 0
 		case fault.Is(err, fault.Unavailable) || len(messages) == 1:
 			m.fail(err)
 		default:
@@ -139,7 +142,9 @@ func (w *Worker) deliver(ctx context.Context, m *message) {
 	if err != nil {
 		m.fail(err)
 	}
-	w.settle(ctx, m)
+	if err := recovered(func() { w.settle(ctx, m) }); err != nil {
+		m.fail(err)
+	}
 }
 
 // put writes the delivery of a message as it is next, and reports whether it did.
@@ -185,6 +190,10 @@ func (w *Worker) recheckHold(ctx context.Context, m *message) {
 func (w *Worker) settle(ctx context.Context, m *message) {
 	ctx, cancel := deadline.Finish(ctx, answerMargin, finishTime)
 	defer cancel()
+	if d := m.input.Delivery; m.carriedUntil != 0 && m.is(retryLater) && d != nil {
+		// A payload does not wait in the queue: see the erasure of a customer.
+		m.disposition.action, m.disposition.lane, m.disposition.as = replace, m.from.lane, d.MessageID
+	}
 	if d := m.disposition; d.action == replace {
 		err := w.queue.Move(ctx, d.lane, queue.Move{Ref: m.ref, MessageID: d.as, Delay: d.wait})
 		if m.disposition = (disposition{}); err != nil {

@@ -50,7 +50,7 @@ type permit struct {
 	running      chan struct{} // holds one for each attempt under way
 
 	mu   sync.Mutex
-	pace webhook.Pace // since the lease was taken
+	pace webhook.Pace // since the store was last asked
 }
 
 func newPermits(store Permits, most int, clock func() time.Time) *permits {
@@ -96,11 +96,14 @@ func (p *permits) renew(ctx context.Context, org, endpoint value.ID, one *permit
 	case now.Before(one.refusedUntil):
 		return false, nil
 	}
-	until := now.Add(leaseTime)
+	until, pace := now.Add(leaseTime), one.takePace()
 	held, err = p.store.TakePermit(ctx, webhook.PermitRequest{
-		OrganizationID: org, EndpointID: endpoint, Holder: one.holder, Most: p.most, Pace: one.takePace(),
+		OrganizationID: org, EndpointID: endpoint, Holder: one.holder, Most: p.most, Pace: pace,
 		Now: value.TimeOf(now), Until: value.TimeOf(until),
 	})
+	if err != nil {
+		one.addPace(pace)
+	}
 	if !held {
 		one.refusedUntil = now.Add(leaseRefused)
 		return false, err
@@ -139,10 +142,19 @@ func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool)
 	return nil, nil
 }
 
-// end ends an attempt that took so long.
-func (one *permit) end(took time.Duration) {
-	<-one.running
+// note adds an attempt that took so long to the pace.
+func (one *permit) note(took time.Duration) {
+	var pace webhook.Pace
+	pace.Add(took)
+	one.addPace(pace)
+}
+
+func (one *permit) addPace(pace webhook.Pace) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.pace.Add(took)
+	one.pace.Attempts += pace.Attempts
+	one.pace.Slow += pace.Slow
 }
+
+// end ends an attempt.
+func (one *permit) end() { <-one.running }

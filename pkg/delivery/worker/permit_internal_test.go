@@ -63,7 +63,7 @@ func (p *permits) mustStart(ctx context.Context) (end func()) {
 	if one == nil {
 		return nil
 	}
-	return func() { one.end(0) }
+	return one.end
 }
 
 // The store hears how quick the attempts were since it was last asked.
@@ -88,7 +88,8 @@ func TestTheStoreHearsOfThePace(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				one.end(took)
+				one.note(took)
+				one.end()
 			}
 			time.Sleep(leaseTime)
 		}
@@ -159,14 +160,14 @@ func TestTheOnlyAttemptOfAProcessNeedsNoPermit(t *testing.T) {
 			if one == nil || err != nil || d.calls != 0 {
 				t.Fatalf("the only attempt: started %t, %v, after %d calls for a permit; want it started without", one != nil, err, d.calls)
 			}
-			one.end(0)
+			one.end()
 		}
 		d.err = errors.New("throttled")
 		one, _ := s.start(t.Context(), org, endpointA, true)
 		if second, err := s.start(t.Context(), org, endpointA, true); second != nil || !errors.Is(err, d.err) {
 			t.Errorf("a second one beside it: started %t, %v; want it to need a permit", second != nil, err)
 		}
-		one.end(0)
+		one.end()
 	})
 }
 
