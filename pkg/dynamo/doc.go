@@ -11,8 +11,8 @@
 // counts as made: items that need it carry a random token.
 //
 // Small items are encoded by the SDK's attributevalue, where it can by the fields
-// of the domain's own types. Records, deliveries and counter shards, which every
-// event reads and writes, are encoded by hand: reflection over the attributes of
+// of the domain's own types. Records, deliveries and tallies, which every event
+// reads or writes, are encoded by hand: reflection over the attributes of
 // one took 23 µs and 24 allocations there and back, against 0.9 µs and 10. What is
 // stored as JSON can always be encoded: U+FFFD replaces what is not UTF-8.
 package dynamo

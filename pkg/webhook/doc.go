@@ -28,8 +28,9 @@
 //	        +--------------------------> DELIVERED
 //
 // The worker calls Record after an attempt, Hold when the endpoint is PAUSED,
-// DISABLED or suspended or its circuit is open, and Cancel when the endpoint
-// or its application was deleted. The sweeper calls Resume when a circuit has
+// DISABLED or suspended or its circuit is open, Postpone when the endpoint is busy,
+// and Cancel when the endpoint or its application was deleted. The counter calls
+// ProbeNext for a probe that comes within a minute. The sweeper calls Resume when a circuit has
 // closed, ResumeAsProbe for a circuit's trial attempt, Requeue for the HELD and
 // FAILED deliveries of a recovery, and Cancel for the HELD ones of a deleted
 // endpoint. The API's retry of one delivery calls Requeue in every
@@ -44,7 +45,8 @@
 // A PENDING delivery reaches its next attempt in one of two ways: by the
 // queue message that it names, or by its due mark, the time at which the
 // sweeper looks at it. It has a due mark when the wait is longer than a
-// message is kept, or when its message may not have been sent.
+// message is kept, when its endpoint is busy, or when its message may not have been
+// sent.
 //
 // # The health of an endpoint
 //

@@ -41,8 +41,9 @@ func (p *Pace) Add(took time.Duration) {
 }
 
 // Permits returns how many permits an endpoint that has had so many has from now
-// on: twice as many while its attempts are quick, at the 95th percentile within a
-// second, half as many when they are not, and as many when they are too few to say.
+// on, by the attempts of one holder: twice as many while they are quick, at the 95th
+// percentile within a second, half as many when they are not, and as many when they
+// are too few to say.
 func (p Pace) Permits(had, most int) int {
 	had = max(had, FirstPermits)
 	switch {

@@ -8,7 +8,7 @@ const rememberedEndpoints = 4096
 type bounded[K comparable, V any] struct {
 	values map[K]V
 	limit  int
-	inUse  func(V) bool // nil: none ever is
+	inUse  func(V) bool
 }
 
 func newBounded[K comparable, V any](limit int, inUse func(V) bool) bounded[K, V] {
@@ -29,7 +29,7 @@ func (b *bounded[K, V]) put(key K, v V) {
 			if excess == 0 {
 				break
 			}
-			if b.inUse == nil || !b.inUse(old) {
+			if !b.inUse(old) {
 				delete(b.values, k)
 				excess--
 			}

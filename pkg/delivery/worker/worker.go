@@ -4,7 +4,8 @@
 // tried again as the schedule says; only a failure of the service itself leaves a
 // message to the queue's own retries. The worker counts nothing: counters, circuits
 // and lanes follow from the outcomes in the table's stream, see package counter. No
-// endpoint gets more than its share of the attempts under way. The dispatcher
+// endpoint gets more than its share of the attempts under way, but for messages that
+// come alone to a process. The dispatcher
 // creates the deliveries. The sweeper takes care of waits that are longer than the
 // queue's, of probes, and of what circuits held.
 //
