@@ -406,8 +406,11 @@ func unproven() map[string][]string {
 		"dispatcher": {"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, // large batches; filtered events
 		"webhooks":   {"dynamodb:DeleteItem"},                                              // idempotency keys that are given up
 		"receipts":   {"dynamodb:DeleteItem"},                                              // likewise
-		"worker":     {"dynamodb:BatchGetItem", "dynamodb:UpdateItem", "sqs:SendMessage"},  // what no message carries, a 410, the slow lane
-		"indexer":    {"dynamodb:UpdateItem", "sqs:SendMessage"},                           // circuits, the park
+		"developers": {"dynamodb:BatchGetItem"},                                            // the usage of an application
+		"worker": { // what no message carries, a 410, a second retry
+			"dynamodb:BatchGetItem", "dynamodb:UpdateItem", "sqs:ChangeMessageVisibility",
+		},
+		"indexer": {"dynamodb:UpdateItem", "sqs:SendMessage"}, // circuits, the park
 		"sweeper": { // what comes due: long retries, probes, index jobs
 			"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "sqs:SendMessage",
 		},
