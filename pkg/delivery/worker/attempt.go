@@ -41,14 +41,14 @@ const (
 // may have.
 func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 	endpoint := m.input.Endpoint
-	timeout := time.Duration(endpoint.TimeoutSeconds) * time.Second
+	timeout := timeoutOf(endpoint)
 	if deadline.Left(ctx) < timeout+ShutdownMargin {
 		m.fail(errors.New("too little time is left for an attempt"))
 		return m.disposition
 	}
 	var held *permit
 	if m.from.lane == webhook.LaneMain {
-		permit, err := w.permits.start(ctx, endpoint.OrganizationID, endpoint.ID, m.alone)
+		permit, err := w.permits.start(ctx, endpoint, m.alone)
 		if err != nil {
 			w.cfg.Logger.WarnContext(ctx, "no permit for the endpoint", "endpointId", endpoint.ID, "error", err)
 		}
@@ -84,6 +84,8 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 		"attempt", m.input.Delivery.AttemptCount+1, "status", answer.Status, "reason", answer.Reason, "took", answer.Took)
 	return w.record(ctx, m, outcome, answer.Status == http.StatusGone)
 }
+
+func timeoutOf(e *webhook.Endpoint) time.Duration { return time.Duration(e.TimeoutSeconds) * time.Second }
 
 // busy lets a message wait for its endpoint: in its queue at first, and then, or when
 // too many wait there, as a due delivery, so that one endpoint does not fill the lane.

@@ -11,11 +11,10 @@ import (
 )
 
 const (
-	// leaseTime is how long a permit is leased. At least minLeaseLeft of it
-	// must be left when an attempt starts, which lasts up to 30 s. A lease with
-	// less than that is renewed first.
-	leaseTime    = 45 * time.Second
-	minLeaseLeft = 35 * time.Second
+	// leaseMargin is how much longer than an attempt, with the record of its outcome,
+	// a permit is leased: an attempt that starts later renews it. What a process that
+	// dies holds is free when its lease ends.
+	leaseMargin = 10 * time.Second
 	// leaseRefused is how long a process that got no permit does not ask
 	// again.
 	leaseRefused = time.Second
@@ -82,23 +81,23 @@ func (p *permits) find(endpoint value.ID, number int) *permit {
 // renew leases the endpoint's permit, or renews the lease, unless enough of it is
 // left or it was refused just now, and reports whether the process holds it then.
 // One call at a time asks the store.
-func (p *permits) renew(ctx context.Context, org, endpoint value.ID, one *permit) (held bool, err error) {
+func (p *permits) renew(ctx context.Context, e *webhook.Endpoint, one *permit) (held bool, err error) {
 	select {
 	case one.lock <- struct{}{}:
 		defer func() { <-one.lock }()
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	now := p.clock()
+	now, attempt := p.clock(), timeoutOf(e)+ShutdownMargin
 	switch {
-	case one.until.Sub(now) >= minLeaseLeft:
+	case one.until.Sub(now) >= attempt:
 		return true, nil
 	case now.Before(one.refusedUntil):
 		return false, nil
 	}
-	until, pace := now.Add(leaseTime), one.takePace()
+	until, pace := now.Add(attempt+leaseMargin), one.takePace()
 	held, err = p.store.TakePermit(ctx, webhook.PermitRequest{
-		OrganizationID: org, EndpointID: endpoint, Holder: one.holder, Most: p.most, Pace: pace,
+		OrganizationID: e.OrganizationID, EndpointID: e.ID, Holder: one.holder, Most: p.most, Pace: pace,
 		Now: value.TimeOf(now), Until: value.TimeOf(until),
 	})
 	if err != nil {
@@ -125,11 +124,11 @@ func (one *permit) takePace() webhook.Pace {
 // started. One whose message came alone needs no permit while the process has no
 // other under way: an endpoint that many messages wait for has batches of several,
 // so that no more than the processes' first attempts go past the bound.
-func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool) (*permit, error) {
+func (p *permits) start(ctx context.Context, e *webhook.Endpoint, alone bool) (*permit, error) {
 	for number := range p.most {
-		one := p.find(endpoint, number)
+		one := p.find(e.ID, number)
 		if !alone || number > 0 || len(one.running) > 0 {
-			if held, err := p.renew(ctx, org, endpoint, one); !held || err != nil {
+			if held, err := p.renew(ctx, e, one); !held || err != nil {
 				return nil, err
 			}
 		}

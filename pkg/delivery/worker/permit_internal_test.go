@@ -42,16 +42,16 @@ func (d *store) TakePermit(_ context.Context, r webhook.PermitRequest) (bool, er
 	return true, nil
 }
 
-var org, endpointA = value.NewID(), value.NewID()
+var endpointA = &webhook.Endpoint{OrganizationID: value.NewID(), ID: value.NewID(), TimeoutSeconds: webhook.MaxTimeoutSeconds}
 
 func newStore() *store { return &store{held: map[string]value.Time{}} }
 
 // most is the permits of an endpoint in these tests.
 const most = 5
 
-func (p *permits) mustLease(t *testing.T, endpoint value.ID) {
+func (p *permits) mustLease(t *testing.T, endpoint *webhook.Endpoint) {
 	t.Helper()
-	if _, err := p.renew(t.Context(), org, endpoint, p.find(endpoint, 0)); err != nil {
+	if _, err := p.renew(t.Context(), endpoint, p.find(endpoint.ID, 0)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,7 +59,7 @@ func (p *permits) mustLease(t *testing.T, endpoint value.ID) {
 // mustStart is start, which asks for no permit where mustLease came before. end ends
 // the attempt at once; it is nil when it was not started.
 func (p *permits) mustStart(ctx context.Context) (end func()) {
-	one, _ := p.start(ctx, org, endpointA, false)
+	one, _ := p.start(ctx, endpointA, false)
 	if one == nil {
 		return nil
 	}
@@ -84,14 +84,14 @@ func TestTheStoreHearsOfThePace(t *testing.T) {
 				t.Errorf("pace %+v, want %+v", d.pace, step.want)
 			}
 			for _, took := range step.took {
-				one, err := s.start(t.Context(), org, endpointA, false)
+				one, err := s.start(t.Context(), endpointA, false)
 				if err != nil {
 					t.Fatal(err)
 				}
 				one.note(took)
 				one.end()
 			}
-			time.Sleep(leaseTime)
+			time.Sleep(time.Minute)
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestLeaseIsRenewedInTimeForWholeAttempts(t *testing.T) {
 		for _, step := range []struct {
 			pass  time.Duration
 			calls int
-		}{{0, 1}, {0, 1}, {leaseTime - minLeaseLeft - time.Second, 1}, {2 * time.Second, 2}, {time.Hour, 3}} {
+		}{{0, 1}, {0, 1}, {leaseMargin - time.Second, 1}, {2 * time.Second, 2}, {time.Hour, 3}} {
 			time.Sleep(step.pass)
 			s.mustLease(t, endpointA)
 			if d.calls != step.calls {
@@ -156,15 +156,15 @@ func TestTheOnlyAttemptOfAProcessNeedsNoPermit(t *testing.T) {
 		d := newStore()
 		s := newPermits(d, most, time.Now)
 		for range 3 { // one after the other
-			one, err := s.start(t.Context(), org, endpointA, true)
+			one, err := s.start(t.Context(), endpointA, true)
 			if one == nil || err != nil || d.calls != 0 {
 				t.Fatalf("the only attempt: started %t, %v, after %d calls for a permit; want it started without", one != nil, err, d.calls)
 			}
 			one.end()
 		}
 		d.err = errors.New("throttled")
-		one, _ := s.start(t.Context(), org, endpointA, true)
-		if second, err := s.start(t.Context(), org, endpointA, true); second != nil || !errors.Is(err, d.err) {
+		one, _ := s.start(t.Context(), endpointA, true)
+		if second, err := s.start(t.Context(), endpointA, true); second != nil || !errors.Is(err, d.err) {
 			t.Errorf("a second one beside it: started %t, %v; want it to need a permit", second != nil, err)
 		}
 		one.end()
@@ -176,7 +176,7 @@ func TestPermitThatCannotBeTakenIsNotHeld(t *testing.T) {
 		d := newStore()
 		d.err = errors.New("throttled")
 		s := newPermits(d, most, time.Now)
-		if _, err := s.renew(t.Context(), org, endpointA, s.find(endpointA, 0)); !errors.Is(err, d.err) {
+		if _, err := s.renew(t.Context(), endpointA, s.find(endpointA.ID, 0)); !errors.Is(err, d.err) {
 			t.Errorf("error %v, want %v", err, d.err)
 		}
 		if end := s.mustStart(t.Context()); end != nil {
