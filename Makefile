@@ -135,7 +135,6 @@ emulate: ## test every function's binary: what it may call, and the service of p
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
 	go test -tags lambda.norpc,emulate -count=1 -timeout 5m -run Binary ./pkg/local/template
 	go test -tags lambda.norpc,emulate -count=1 -timeout 12m -run Processes ./pkg/cmd/commerce
-	go test -tags lambda.norpc,emulate -count=1 -timeout 12m ./pkg/lab/chaos
 
 MINISTACK_VERSION := 1.5.33
 
@@ -209,6 +208,10 @@ bench: ## measure the service on this machine (BENCH_FLAGS="--quick ...")
 chaos: ## break the service while it delivers 20,000 events, and check what it promises (CHAOS_FLAGS="--seed 7 ...")
 	@go build -o .build/lab ./pkg/cmd/lab
 	@exec .build/lab chaos $(CHAOS_FLAGS)
+
+.PHONY: chaos-seed
+chaos-seed: ## chaos for some seconds and of a known seed, as a test
+	go test -tags lambda.norpc,emulate -count=1 -timeout 12m ./pkg/lab/chaos
 
 .PHONY: measured
 measured: ## write pkg/lab/MEASURED.md: the figures of this machine, in about six minutes
