@@ -93,7 +93,8 @@
 // own segments. Documents without a time are in partition 0.
 //
 // Numbers are uvarints (u) or zigzag varints (v). A body that was damaged, or is
-// another list's or at another position, is refused by its checksum.
+// another list's or at another position, is refused by its checksum: that of a chunk
+// is a part of its content ID.
 //
 //	tail entry   ┌─────────┬─────────┬─────────┐
 //	             │ kind  1 │ content │ crc   4 │

@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -31,6 +32,17 @@ func must[T any](made T, err error) T {
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
+
+// NewContentID names a new content of a chunk: by a random number, and by its
+// checksum, so that another content under the name is noticed. It is not 0. The
+// polynomial is another one than that of the groups in a chunk: with the same, all
+// contents that end with their own checksum would have one.
+func NewContentID(body []byte) uint64 {
+	return uint64(rand.Uint32()|1)<<32 | uint64(crc32.ChecksumIEEE(body)) //nolint:gosec // keeps no secret
+}
+
+// named reports whether the content ID is of the body.
+func (c StoredChunk) named() bool { return uint32(c.ContentID) == crc32.ChecksumIEEE(c.Body) } //nolint:gosec // the lower half
 
 // seal appends the CRC-32C of the context and the body to the body. The
 // context is where the body belongs: at another place its checksum is wrong.

@@ -82,7 +82,11 @@ func (x Index) chunks(ctx context.Context, segments []*Segment, text bool) (map[
 	// A consistent read shows what an eventually consistent one did not yet show.
 	for _, consistent := range []bool{false, true} {
 		err := x.Reader.Chunks(ctx, x.Org, x.List.Name, missing, consistent, func(c StoredChunk) error {
-			if want := wanted[c.Number]; want.ContentID == c.ContentID && want.Size == len(c.Body) {
+			switch want := wanted[c.Number]; {
+			case want.ContentID != c.ContentID: // it was replaced, or is not there yet
+			case want.Size != len(c.Body) || !c.named():
+				return fmt.Errorf("the chunk %x has another content: %w", c.Number, columnar.ErrFormat)
+			default:
 				bodies[c.Number] = c.Body
 			}
 			return nil

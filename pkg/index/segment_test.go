@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"testing"
@@ -23,11 +24,16 @@ type chunksOf struct {
 func (c *chunksOf) Chunks(_ context.Context, _ value.ID, _ string, numbers []uint64, _ bool, each func(StoredChunk) error) error {
 	for _, n := range slices.Sorted(slices.Values(numbers)) {
 		c.read = append(c.read, n)
-		if err := each(StoredChunk{Number: n, ContentID: n, Body: bytes.Repeat([]byte{byte(n)}, 40)}); err != nil {
+		if err := each(storedChunk(n)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func storedChunk(n uint64) StoredChunk {
+	body := bytes.Repeat([]byte{byte(n)}, 40)
+	return StoredChunk{Number: n, ContentID: n<<32 | uint64(crc32.ChecksumIEEE(body)), Body: body}
 }
 
 func TestOnlyTheChunksOfWantedGroupsAreRead(t *testing.T) {
@@ -45,7 +51,7 @@ func TestOnlyTheChunksOfWantedGroupsAreRead(t *testing.T) {
 		t.Run(fmt.Sprint(row.core, row.text), func(t *testing.T) {
 			s := &Segment{Groups: [segment.NumGroups]int{row.core, 120 - row.core}}
 			for n := range uint64(3) {
-				s.Chunks = append(s.Chunks, Chunk{Number: n + 1, ContentID: n + 1, Size: 40})
+				s.Chunks = append(s.Chunks, Chunk{Number: n + 1, ContentID: storedChunk(n + 1).ContentID, Size: 40})
 			}
 			storage := &chunksOf{}
 			bodies, err := Index{Key: Key{List: &List{}}, Reader: storage}.chunks(t.Context(), []*Segment{s}, row.text)
@@ -102,5 +108,29 @@ func TestPartsAreCalendarMonthsAndDays(t *testing.T) {
 				t.Errorf("part of %s: expires at another time than %s", row.last, end)
 			}
 		})
+	}
+}
+
+// swapped has chunks with the contents of others, each sound in itself.
+type swapped struct {
+	Reader
+	id uint64
+}
+
+func (s swapped) Chunks(_ context.Context, _ value.ID, _ string, numbers []uint64, _ bool, each func(StoredChunk) error) error {
+	for _, n := range numbers {
+		c := StoredChunk{Number: n, ContentID: s.id, Body: seal(nil, []byte("that"))} // which ends with its own checksum
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestAChunkWithAnothersContentIsDamaged(t *testing.T) {
+	storage := swapped{id: NewContentID(seal(nil, []byte("this")))}
+	s := &Segment{Groups: [segment.NumGroups]int{8, 0}, Chunks: []Chunk{{Number: 1, ContentID: storage.id, Size: 8}}}
+	if _, err := (Index{Key: Key{List: &List{}}, Reader: storage}).chunks(t.Context(), []*Segment{s}, false); !Damaged(err) {
+		t.Errorf("got %v, want a damaged index", err)
 	}
 }

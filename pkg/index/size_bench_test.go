@@ -42,11 +42,11 @@ func sealedMonths(b *testing.B, p *meteredHarness, m storage, count int) {
 			for len(data) > 0 {
 				size := min(len(data), chunkBytes)
 				chunk++
-				c := index.StoredChunk{Number: chunk, ContentID: chunk, Body: data[:size]}
+				c := index.StoredChunk{Number: chunk, ContentID: index.NewContentID(data[:size]), Body: data[:size]}
 				if _, err := m.PutChunk(b.Context(), p.org, list.Name, c, 0); err != nil {
 					b.Fatal(err)
 				}
-				s.Chunks, data = append(s.Chunks, index.Chunk{Number: chunk, ContentID: chunk, Size: size}), data[size:]
+				s.Chunks, data = append(s.Chunks, index.Chunk{Number: chunk, ContentID: c.ContentID, Size: size}), data[size:]
 			}
 		}
 

@@ -52,7 +52,7 @@ type Position struct {
 // deletion). A reader that comes too late notices the other content ID.
 type StoredChunk struct {
 	Number    uint64 // where it is stored
-	ContentID uint64 // random, not 0, new for every content
+	ContentID uint64 // of [NewContentID]
 	Body      []byte // at most [MaxBody] bytes
 }
 

@@ -93,7 +93,7 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 		"queue journal's head":     {spoil: spoil("queues/queues.jsonl", 0, "no journal"), want: "unreadable queue journal"},
 		"queue journal's middle":   {spoil: spoil("queues/queues.jsonl", 300, "noise"), want: "--fresh"},
 		"state that is no JSON":    {spoil: spoil("state.json", -1, "{"), want: "state.json is damaged"},
-		"state that lacks a key":   {spoil: spoil("state.json", -1, `{"format":1,"serviceKey":"AAAA"}`), want: "state.json is damaged"},
+		"state that lacks a key":   {spoil: spoil("state.json", -1, `{"format":2,"serviceKey":"AAAA"}`), want: "state.json is damaged"},
 		"state of another version": {spoil: spoil("state.json", -1, `{"serviceKey":"AAAA"}`), want: "another version of the service wrote"},
 		"state that is gone":       {spoil: func(t *testing.T, data string) { remove(t, data, "state.json") }, want: "state.json is gone"},
 		"issuer's key":             {spoil: spoil("issuer.pem", -1, "no key"), want: "issuer.pem is damaged"},

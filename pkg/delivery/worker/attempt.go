@@ -85,7 +85,9 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 	return w.record(ctx, m, outcome, answer.Status == http.StatusGone)
 }
 
-func timeoutOf(e *webhook.Endpoint) time.Duration { return time.Duration(e.TimeoutSeconds) * time.Second }
+func timeoutOf(e *webhook.Endpoint) time.Duration {
+	return time.Duration(e.TimeoutSeconds) * time.Second
+}
 
 // busy lets a message wait for its endpoint: in its queue at first, and then, or when
 // too many wait there, as a due delivery, so that one endpoint does not fill the lane.

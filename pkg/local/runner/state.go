@@ -18,7 +18,7 @@ import (
 const (
 	stateName = "state.json"
 	// dataFormat is raised when the service can no longer read the data folders of the version before.
-	dataFormat = 1
+	dataFormat = 2
 )
 
 // state is the part of a data folder besides table and queues: the key of its service and the identities of its demo. It
