@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -153,7 +152,7 @@ func (s *slowTails) AppendTail(ctx context.Context, org value.ID, list string, e
 
 // Each of 33 organizations has a thing that changes twice in a batch.
 func TestListsAreWrittenSixteenAtATimeWithOneChangeOfADocument(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *harness) {
 		w := newMemoryHarness()
 		tails, owners := &slowTails{storage: w.storage}, map[value.ID]value.ID{}
 		for range 33 {

@@ -20,9 +20,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
 )
@@ -88,17 +87,13 @@ func (x *Indexer) Handle(ctx context.Context, batch events.DynamoDBEvent) (event
 			keepNewest(newest, c)
 		}
 	}
-	group, appending := errgroup.WithContext(ctx)
-	group.SetLimit(maxAppends)
-	for key, documents := range newest {
-		group.Go(func() error {
-			if err := x.append(appending, key, sorted(documents)); err != nil {
-				return fmt.Errorf("append %d changes of %s: %w", len(documents), key.List.Name, err)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := parallel.UntilError(ctx, maxAppends, maps.All(newest), func(ctx context.Context, key index.Key, documents map[documentKey]index.Change) error {
+		if err := x.append(ctx, key, sorted(documents)); err != nil {
+			return fmt.Errorf("append %d changes of %s: %w", len(documents), key.List.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
 		return x.retry(ctx, batch, err)
 	}
 	return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}, nil
