@@ -11,7 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 )
 
-// admissions notes what was counted, and against whom.
+// admissions is a limiter that records the weight and the subjects of each call.
 type admissions struct {
 	allowAll
 	most    int // the weight that is admitted; 0: any

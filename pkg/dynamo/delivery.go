@@ -213,7 +213,7 @@ func inputKeys(r webhook.DeliveryRef) [4]key {
 }
 
 // readMixed reads items of several types and decodes each by its type: a record,
-// a delivery, the body of a payload, an endpoint or an application.
+// a delivery, the body of a payload, a tally, an endpoint or an application.
 func (t *Table) readMixed(ctx context.Context, keys []key, consistent bool) (map[key]any, error) {
 	items, err := t.batchGet(ctx, keys, consistent)
 	if err != nil {
@@ -229,6 +229,8 @@ func (t *Table) readMixed(ctx context.Context, keys []key, consistent bool) (map
 			found[k], err = decodeDelivery(it)
 		case typePayload:
 			found[k], err = t.decodePayload(it)
+		case typeCounters:
+			found[k], err = decodeTally(it)
 		case typeEndpoint:
 			found[k], err = decodeEndpoint(it)
 		case typeApplication:

@@ -22,11 +22,11 @@ const maxTallyTries = 4
 
 // Outcome returns the outcome of an attempt that counts; nil for any other change.
 func (Stream) Outcome(r *events.DynamoDBEventRecord, shard string) (*webhook.StreamOutcome, error) {
-	if StreamType(r) != StreamEvent {
+	if StreamType(r) != StreamEvent || r.Change.OldImage == nil { // a new delivery has no outcome
 		return nil, nil
 	}
 	previous, next, err := Stream{}.DeliveryChange(r)
-	if err != nil || previous == nil || next.Test || next.AttemptCount != previous.AttemptCount+1 || len(next.Attempts) == 0 {
+	if err != nil || next.Test || next.AttemptCount != previous.AttemptCount+1 || len(next.Attempts) == 0 {
 		return nil, err
 	}
 	if shard == "" { // of a mapping without a window; within a partition records come in order
@@ -112,18 +112,14 @@ func (t *Table) tallies(ctx context.Context, org value.ID, endpoints ...value.ID
 	for i, id := range endpoints {
 		keys[i] = tallyKey(org, id)
 	}
-	items, err := t.batchGet(ctx, keys, true)
+	stored, err := t.readMixed(ctx, keys, true)
 	if err != nil {
 		return nil, err
 	}
-	byKey := make(map[key]item, len(items))
-	for _, it := range items {
-		byKey[keyOf(it)] = it
-	}
 	found := make(map[value.ID]*webhook.Tally, len(endpoints))
 	for i, id := range endpoints {
-		if found[id], err = decodeTally(byKey[keys[i]]); err != nil {
-			return nil, err
+		if found[id] = of[*webhook.Tally](stored, keys[i]); found[id] == nil {
+			found[id] = &webhook.Tally{}
 		}
 	}
 	return found, nil

@@ -1,9 +1,7 @@
 package webhook
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -128,18 +126,11 @@ func (t *Tally) pass(o *StreamOutcome) bool {
 		i, t.positions = len(t.positions), append(t.positions, position{shard: o.Shard})
 	}
 	p := &t.positions[i]
-	if compareSequences(o.Sequence, p.sequence) <= 0 {
+	if value.CompareSequences(o.Sequence, p.sequence) <= 0 {
 		return false
 	}
 	p.sequence, p.at = o.Sequence, max(p.at, o.At)
 	return true
-}
-
-// compareSequences orders sequence numbers, which are decimal numbers of up to
-// 40 digits; "" is before all of them.
-func compareSequences(a, b string) int {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // turn begins a new hour and a new day where the time lies in a later one.

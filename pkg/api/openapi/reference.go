@@ -100,7 +100,7 @@ func linkTo(name string) string {
 	return "[" + name + "](#schema-" + strings.ToLower(name) + ")"
 }
 
-// kind names the types of what has the schema.
+// kind names the JSON types that the schema allows.
 func kind(s *huma.Schema) string {
 	var kinds []string
 	switch {

@@ -167,26 +167,3 @@ func TestAMessageThatCarriesAPartIsRead(t *testing.T) {
 	h.leaves(t, 0, h.Worker, m)
 	h.delivery(t, d, webhook.DeliveryDelivered, 1)
 }
-
-// An endpoint is busy while the lane has too many messages in flight: the message
-// must not wait invisible in the lane, which stops for all tenants at 120,000.
-func TestABusyEndpointDoesNotFillTheLane(t *testing.T) {
-	h := newHarness(t)
-	e, _ := h.endpoint(t, newReceiver(t, always(http.StatusOK)).url, 3)
-	h.event(t, e)
-	h.event(t, e)
-	var messages []events.SQSMessage
-	for len(messages) < 2 {
-		messages = append(messages, h.receive(t)...)
-	}
-	f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (error, error) {
-		if call == "TakePermit" {
-			return errBusy, nil
-		}
-		return nil, nil
-	}}
-	left := h.handle(t, h.worker(f, &full{Queue: h.deliveries}, true), messages...)
-	if len(left) > 0 {
-		t.Errorf("%d messages wait invisible in a lane that is full", len(left))
-	}
-}

@@ -93,11 +93,18 @@ func (w *Worker) parse(batch events.SQSEvent) []*message {
 // read reads what the attempts of messages need, in one call. A message whose
 // items cannot be read does not stop the others.
 func (w *Worker) read(ctx context.Context, messages []*message) {
+	if len(messages) == 0 {
+		return
+	}
 	refs := make([]webhook.DeliveryRef, len(messages))
 	for i, m := range messages {
 		refs[i] = m.ref
 	}
-	found, err := w.inputs(ctx, refs)
+	var found []webhook.DeliveryInput
+	err := recovered(func() (err error) {
+		found, err = w.store.DeliveryInputs(ctx, refs)
+		return err
+	})
 	for i, m := range messages {
 		switch {
 		case err == nil:
@@ -110,40 +117,33 @@ func (w *Worker) read(ctx context.Context, messages []*message) {
 	}
 }
 
-func (w *Worker) inputs(ctx context.Context, refs []webhook.DeliveryRef) (_ []webhook.DeliveryInput, err error) {
-	if len(refs) == 0 {
-		return nil, nil
+// deliver works on a message and then settles it. A panic in either leaves the message
+// to the queue.
+func (w *Worker) deliver(ctx context.Context, m *message) {
+	for _, step := range []func(context.Context, *message){w.work, w.settle} {
+		if err := recovered(func() error { step(ctx, m); return nil }); err != nil {
+			m.fail(err)
+		}
 	}
-	defer fault.Recovered(&err)
-	return w.store.DeliveryInputs(ctx, refs)
 }
 
-// deliver decides on a message, asks the receiver or ends the delivery, and then
-// keeps, replaces or releases the message. A panic leaves the message to the queue.
-func (w *Worker) deliver(ctx context.Context, m *message) {
-	err := recovered(func() {
-		if !m.is(failed) {
-			m.disposition = decide(m.from, m.input, w.now())
-		}
-		switch d := m.input.Delivery; m.disposition.action {
-		case attemptNow:
-			m.disposition = w.attempt(ctx, m)
-		case cancelDelivery:
-			w.end(ctx, m, d.Cancel(w.now()))
-		case holdDelivery:
-			w.end(ctx, m, d.Hold(m.disposition.reason, w.now()))
-		case failed:
-			m.fail(m.disposition.err)
-		}
-		if d := m.input.Delivery; m.is(acknowledge) && d != nil && d.MayMissRecovery(w.now()) {
-			w.recheckHold(ctx, m)
-		}
-	})
-	if err != nil {
-		m.fail(err)
+// work decides on a message, and asks the receiver or ends the delivery.
+func (w *Worker) work(ctx context.Context, m *message) {
+	if !m.is(failed) {
+		m.disposition = decide(m.from, m.input, w.now())
 	}
-	if err := recovered(func() { w.settle(ctx, m) }); err != nil {
-		m.fail(err)
+	switch d := m.input.Delivery; m.disposition.action {
+	case attemptNow:
+		m.disposition = w.attempt(ctx, m)
+	case cancelDelivery:
+		w.end(ctx, m, d.Cancel(w.now()))
+	case holdDelivery:
+		w.end(ctx, m, d.Hold(m.disposition.reason, w.now()))
+	case failed:
+		m.fail(m.disposition.err)
+	}
+	if d := m.input.Delivery; m.is(acknowledge) && d != nil && d.MayMissRecovery(w.now()) {
+		w.recheckHold(ctx, m)
 	}
 }
 
@@ -226,8 +226,7 @@ func (w *Worker) report(ctx context.Context, messages []*message) events.SQSEven
 }
 
 // recovered turns a panic into an error.
-func recovered(do func()) (err error) {
+func recovered(do func() error) (err error) {
 	defer fault.Recovered(&err)
-	do()
-	return nil
+	return do()
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -18,6 +19,8 @@ const (
 	// leaseRefused is how long a process that got no permit does not ask
 	// again.
 	leaseRefused = time.Second
+	// maxKnownPermits is how many permits a process remembers, but for those in use.
+	maxKnownPermits = 4096
 )
 
 // permits are the leased permits of endpoints, and the attempts that are under
@@ -29,7 +32,7 @@ type permits struct {
 	clock  func() time.Time
 
 	mu    sync.Mutex
-	known bounded[permitName, *permit]
+	known map[permitName]*permit
 }
 
 // permitName names a permit of an endpoint to this process: it needs a second one
@@ -55,25 +58,26 @@ type permit struct {
 func newPermits(store Permits, most int, clock func() time.Time) *permits {
 	return &permits{
 		store: store, most: most, holder: value.NewRandomID().String(), clock: clock,
-		known: newBounded[permitName](rememberedEndpoints, func(p *permit) bool {
-			return len(p.lock)+len(p.running) > 0
-		}),
+		known: map[permitName]*permit{},
 	}
 }
 
-// find returns a permit. It stays known while its lock is held or attempts are
-// under way.
+// find returns a permit. When too many are known, those that are idle are forgotten:
+// their lock is free and no attempt is under way.
 func (p *permits) find(endpoint value.ID, number int) *permit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := permitName{endpoint, number}
-	one, found := p.known.get(name)
-	if !found {
+	one := p.known[name]
+	if one == nil {
+		if len(p.known) >= maxKnownPermits {
+			maps.DeleteFunc(p.known, func(_ permitName, idle *permit) bool { return len(idle.lock)+len(idle.running) == 0 })
+		}
 		one = &permit{
 			holder: p.holder + "/" + strconv.Itoa(number),
 			lock:   make(chan struct{}, 1), running: make(chan struct{}, webhook.AttemptsPerPermit),
 		}
-		p.known.put(name, one)
+		p.known[name] = one
 	}
 	return one
 }

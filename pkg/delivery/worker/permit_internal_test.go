@@ -196,11 +196,11 @@ func TestMemoryOfPermitsIsBounded(t *testing.T) {
 		s := newPermits(newStore(), most, time.Now)
 		s.mustLease(t, endpointA)
 		s.mustStart(t.Context())
-		for range 3 * rememberedEndpoints {
+		for range 3 * maxKnownPermits {
 			s.find(value.NewID(), 0)
 		}
-		if n := len(s.known.values); n > rememberedEndpoints {
-			t.Errorf("%d permits are remembered, want at most %d", n, rememberedEndpoints)
+		if n := len(s.known); n > maxKnownPermits {
+			t.Errorf("%d permits are remembered, want at most %d", n, maxKnownPermits)
 		}
 		for range most*webhook.AttemptsPerPermit - 1 {
 			s.mustStart(t.Context())

@@ -162,33 +162,48 @@ func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-// A message that finds its endpoint busy for the fifth time leaves the queue, and
-// its delivery waits as a due one.
-func TestDeliveryOfABusyEndpointBecomesADueOne(t *testing.T) {
-	h := newHarness(t)
+// busyDelivery is a delivery of an endpoint that has as many attempts under way as it
+// may have, and the messages of its batch, which were received so often.
+func (h *harness) busyDelivery(t *testing.T, receives string) (d *webhook.Delivery, messages []events.SQSMessage) {
+	t.Helper()
 	e, _ := h.endpoint(t, newReceiver(t, always(http.StatusOK)).url, 3)
 	h.event(t, e)
-	delivery := h.event(t, e)
-	var messages []events.SQSMessage
+	d = h.event(t, e)
 	for len(messages) < 2 {
 		messages = append(messages, h.receive(t)...)
 	}
-	f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (error, error) {
+	for i := range messages {
+		messages[i].Attributes["ApproximateReceiveCount"] = receives
+	}
+	return d, messages
+}
+
+// A message that finds its endpoint busy for the fifth time leaves the queue, and
+// its delivery waits as a due one.
+func TestDeliveryOfABusyEndpointBecomesADueOne(t *testing.T) {
+	for receives, left := range map[string]int{"4": 2, "5": 0} {
+		t.Run(receives, func(t *testing.T) {
+			h := newHarness(t)
+			d, messages := h.busyDelivery(t, receives)
+			h.leaves(t, left, h.failing("TakePermit", always1000, errBusy, nil), messages...)
+			got := h.delivery(t, d, webhook.DeliveryPending, 0)
+			if due := left == 0; (got.DueAt != nil) != due || due && (*got.DueAt != h.At(time.Minute) || *got.NextAttemptAt != *got.DueAt) {
+				t.Errorf("delivery %+v, due in a minute: want %t", got, due)
+			}
+		})
+	}
+}
+
+// A message does not wait invisible in a lane that has too many in flight: the lane
+// stops for all tenants at 120,000.
+func TestABusyEndpointDoesNotFillTheLane(t *testing.T) {
+	h := newHarness(t)
+	_, messages := h.busyDelivery(t, "1")
+	f := &faulty{Store: h.Table, fail: func(call string) (error, error) {
 		if call == "TakePermit" {
 			return errBusy, nil
 		}
 		return nil, nil
 	}}
-	for i := range messages {
-		messages[i].Attributes["ApproximateReceiveCount"] = "4"
-	}
-	h.leaves(t, 2, h.worker(f, f, true), messages...)
-	h.delivery(t, delivery, webhook.DeliveryPending, 0)
-	for i := range messages {
-		messages[i].Attributes["ApproximateReceiveCount"] = "5"
-	}
-	h.leaves(t, 0, h.worker(f, f, true), messages...)
-	if got := h.delivery(t, delivery, webhook.DeliveryPending, 0); got.DueAt == nil || *got.DueAt != h.At(time.Minute) || *got.NextAttemptAt != *got.DueAt {
-		t.Errorf("delivery %+v, want it due in a minute", got)
-	}
+	h.leaves(t, 0, h.worker(f, &full{Queue: h.deliveries}, true), messages...)
 }

@@ -1,18 +1,18 @@
 package eventsource
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // filteredWriteInterval bounds how often the file is written for records that no filter let through.
@@ -113,11 +113,5 @@ func lowest(positions ...string) string {
 	if len(positions) == 0 {
 		return ""
 	}
-	return slices.MinFunc(positions, compareSequences)
-}
-
-// compareSequences orders sequence numbers, which are decimal numbers of up to 40 digits; "" is before all of them.
-func compareSequences(a, b string) int {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	return slices.MinFunc(positions, value.CompareSequences)
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // A streamWorker processes the records whose partition keys fall to it, in order and with a checkpoint of its own.
@@ -29,8 +31,8 @@ func newStreamWorker(s *streamSource, number int) *streamWorker {
 func (w *streamWorker) feed(records []record, scanned string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	records = slices.DeleteFunc(records, func(r record) bool { return compareSequences(r.id, w.scanned) <= 0 })
-	if compareSequences(scanned, w.scanned) <= 0 {
+	records = slices.DeleteFunc(records, func(r record) bool { return value.CompareSequences(r.id, w.scanned) <= 0 })
+	if value.CompareSequences(scanned, w.scanned) <= 0 {
 		return
 	}
 	if len(w.waiting) == 0 {
