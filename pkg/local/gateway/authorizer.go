@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -118,12 +117,24 @@ func allows(statements []events.IAMPolicyStatement, methodARN string) bool {
 	return allowed
 }
 
-// matches reports whether one of the patterns, in which * matches any text, matches a name.
+// matches reports whether one of the patterns matches a name.
 func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		expression := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
-		return regexp.MustCompile(`(?s)\A` + expression + `\z`).MatchString(name)
-	})
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return match(pattern, name) })
+}
+
+// match reports whether a pattern, in which * matches any text, matches a name.
+func match(pattern, name string) bool {
+	before, after, star := strings.Cut(pattern, "*")
+	rest, ok := strings.CutPrefix(name, before)
+	if !star || !ok {
+		return ok && rest == ""
+	}
+	for i := range len(rest) + 1 {
+		if match(after, rest[i:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // policyCache keeps answers of authorizers, allowing and denying ones, until the gateway ends.

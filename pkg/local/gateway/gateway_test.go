@@ -361,6 +361,10 @@ func TestAuthorizerDecides(t *testing.T) {
 		{"allows this", policyFor("Allow", "arn:aws:execute-api:local:000000000000:local/prod/GET/users/7"), nil, 200, "ok"},
 		{"allows by wildcards", policyFor("Allow", "arn:*:local/prod/*/users/*"), nil, 200, "ok"},
 		{"allows another", policyFor("Allow", "arn:aws:execute-api:local:000000000000:local/prod/GET/users/8"), nil, 401, `"code":""`},
+		{"allows longer ones", policyFor("Allow", "arn:aws:execute-api:local:000000000000:local/prod/GET/users/7*8"), nil, 401, `"code":""`},
+		{"allows shorter ones", policyFor("Allow", "arn:*GET/users"), nil, 401, `"code":""`},
+		{"stars match nothing too", policyFor("Allow", "*arn:*/users/*7*"), nil, 200, "ok"},
+		{"two stars share no text", policyFor("Allow", "arn:*/users/*7*7"), nil, 401, `"code":""`},
 		{"denies", denyAll, nil, 401, `{"code":"token_expired","message":"the token has expired","id":"`},
 		{
 			"deny beats allow",
