@@ -66,7 +66,7 @@ func Operations(render func(markdown string) (string, error)) []api.Operation {
 		{
 			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag,
 			Summary: "Read a guide, the reference, or a part of their pages", MediaType: "*/*", Handle: s.file,
-			Description: "A guide's name gives its page, with `.md` its Markdown; `reference` and `reference.md` show this document.",
+			Description: "A guide's name gives its page, with `.md` its Markdown; `reference` and `reference.md` show this document, `changelog.atom` is a feed of the versions.",
 			Params:      []api.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
 		},
 		{
@@ -98,6 +98,8 @@ func document() func(*api.Request) (*api.Response, error) {
 func (s *site) file(r *api.Request) (*api.Response, error) {
 	name := r.PathText("file")
 	switch {
+	case name == changes+".atom":
+		return s.feed(r)
 	case path.Ext(name) == "":
 		return s.page(r, name)
 	case path.Ext(name) == ".md":

@@ -1,10 +1,14 @@
 package docs
 
 import (
+	"cmp"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,6 +55,8 @@ func TestPagesLinkBelowTheBasePath(t *testing.T) {
 			"- `retryCount` (integer or null; int64; 0 to 10; default 8; optional): ",
 		},
 		"/docs/swagger-ui.css": {".swagger-ui"},
+		"/docs/errors":         {`<tr id="cursor_expired"><td><code>cursor_expired</code></td>`, `<nav class="contents" aria-label="On this page">`, `<a rel="next" href="/prod/docs/limits">Next: Limits</a>`},
+		"/docs/changelog.atom": {`<link href="https://a.example/prod/docs/changelog#100-2026-11-21"/>`, "<updated>2026-11-21T00:00:00Z</updated>", `<content type="html">`},
 		"/llms.txt":            {"# Commerce Integration Service\n\n> ", "](https://a.example/prod/docs/webhooks.md)"},
 	} {
 		r, body := get(t, "https://a.example/prod", path)
@@ -105,5 +111,34 @@ func TestTheStartPageListsEveryGuide(t *testing.T) {
 		if name := strings.TrimSuffix(f.Name(), ".md"); name != start && !strings.Contains(list, `href="`+pageURL(name)+`"`) {
 			t.Errorf("index.md does not list %s", f.Name())
 		}
+	}
+}
+
+// TestEveryCodeHasARow holds the table of codes to the code that gives them.
+func TestEveryCodeHasARow(t *testing.T) {
+	_, page := get(t, "https://a.example", "/docs/errors")
+	given := regexp.MustCompile(`fault\.New\(fault\.\w+, "(\w+)"|Code\w* *[:=] *"([a-z]+(?:_[a-z]+)*)"|code[A-Z]\w* *= *"(\w+)"`)
+	codes := 0
+	for _, folder := range []string{"..", "../../auth", "../../account", "../../base", "../../commerce", "../../dynamo", "../../index", "../../lists", "../../webhook"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "../oauth/") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range given.FindAllStringSubmatch(string(text), -1) {
+				code := cmp.Or(found[1:]...)
+				codes++
+				if !strings.Contains(page, `<tr id="`+code+`">`) {
+					t.Errorf("%s gives the code %s, which errors.md does not explain", path, code)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if codes < 25 {
+		t.Errorf("found only %d codes", codes)
 	}
 }

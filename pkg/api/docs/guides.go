@@ -4,6 +4,7 @@ import (
 	"embed"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -79,7 +80,7 @@ func (s *site) rendered(name string) (string, error) {
 			return "", err
 		}
 		title = regexp.MustCompile(`<h1[^>]*>(.*?)</h1>`).FindStringSubmatch(content)[1]
-		content = `<article class="guide">` + content + "</article>"
+		content = contentsOf(content) + `<article class="guide">` + content + next(name) + "</article>"
 	}
 	return strings.NewReplacer(
 		"{{title}}", title, "{{navigation}}", navigation(name),
@@ -88,30 +89,66 @@ func (s *site) rendered(name string) (string, error) {
 }
 
 // htmlOf renders Markdown. Where a fenced block has the name of a file behind its
-// language, the name stands above it.
+// language, the name stands above it. A row that begins with a code has it as its id.
 func (s *site) htmlOf(text string) (string, error) {
 	named := regexp.MustCompile("(?m)^```(\\w+) (\\S+)$")
 	markup, err := s.render(named.ReplaceAllString(linked(text, pageURL), "`$2`\n\n```$1"))
+	markup = regexp.MustCompile(`<tr>\n<td><code>(\w+)</code>`).ReplaceAllString(markup, `<tr id="$1"><td><code>$1</code>`)
 	// What scrolls must be reached by the keyboard.
 	return strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>").
 		Replace(markup), err
 }
 
+// contentsOf links to the sections of a page that has several.
+func contentsOf(content string) string {
+	sections := regexp.MustCompile(`<h2 id="(.+?)">(.*?)</h2>`).FindAllStringSubmatch(content, -1)
+	if len(sections) < 2 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(`<nav class="contents" aria-label="On this page">`)
+	for _, section := range sections {
+		b.WriteString(`<a href="#` + section[1] + `">` + section[2] + "</a>\n")
+	}
+	return b.String() + "</nav>"
+}
+
+// entry is a line of the start page: a group of pages, or a page in it.
+type entry struct{ group, title, url string }
+
+// entries are the lines of the start page.
+func entries() (all []entry) {
+	text, _ := textOf(start)
+	line := regexp.MustCompile(`(?m)^(?:## (.+)|- \[(.+?)\]\((.+?)\).*)$`)
+	for _, found := range line.FindAllStringSubmatch(linked(text, pageURL), -1) {
+		all = append(all, entry{found[1], html.EscapeString(found[2]), found[3]})
+	}
+	return all
+}
+
+// next links to the page that follows in the navigation.
+func next(name string) string {
+	pages := slices.DeleteFunc(entries(), func(e entry) bool { return e.group != "" })
+	at := slices.IndexFunc(pages, func(e entry) bool { return e.url == pageURL(name) }) + 1
+	if at == len(pages) {
+		return ""
+	}
+	return `<p><a rel="next" href="` + pages[at].url + `">Next: ` + pages[at].title + "</a></p>"
+}
+
 // navigation lists the guides, in the groups of the start page.
 func navigation(current string) string {
 	var b strings.Builder
-	text, _ := textOf(start)
-	entry := regexp.MustCompile(`(?m)^(?:## (.+)|- \[(.+?)\]\((.+?)\).*)$`)
-	for _, found := range entry.FindAllStringSubmatch(linked(text, pageURL), -1) {
-		if group := found[1]; group != "" {
-			b.WriteString("<span>" + html.EscapeString(group) + "</span>\n")
+	for _, e := range entries() {
+		if e.group != "" {
+			b.WriteString("<span>" + html.EscapeString(e.group) + "</span>\n")
 			continue
 		}
-		b.WriteString(`<a href="` + found[3] + `"`)
-		if found[3] == pageURL(current) {
+		b.WriteString(`<a href="` + e.url + `"`)
+		if e.url == pageURL(current) {
 			b.WriteString(` aria-current="page"`)
 		}
-		b.WriteString(">" + html.EscapeString(found[2]) + "</a>\n")
+		b.WriteString(">" + e.title + "</a>\n")
 	}
 	return b.String()
 }

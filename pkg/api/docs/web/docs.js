@@ -16,7 +16,15 @@ choice.addEventListener("change", () => {
 colour();
 theme.hidden = false;
 
-// Every word has to occur in a section or its title; those with more of them in the title come first.
+// Every word, or one that means the same, has to occur in a section. Those come first that have it in their title, then
+// those whose page has it in its, guides before operations.
+const alike = [
+  ["pagination", "paging", "pages", "lists"], ["signature", "signed", "hmac", "verify"], ["rotation", "rotate", "rotating"],
+  ["throttling", "quota", "rate limit"], ["login", "sign in", "authentication"], ["incremental", "delta", "sync", "copy"],
+  ["idempotency", "duplicate", "repeating"], ["backoff", "retry", "retries"], ["upload", "import", "ingest", "putting records"],
+  ["sdk", "library", "clients"], ["event", "webhook"], ["breaking", "deprecated", "changelog", "changes"],
+];
+const meanings = (word) => [word, ...alike.filter((words) => words.some((w) => w.startsWith(word))).flat()];
 const search = document.getElementById("search");
 const list = document.getElementById("found");
 const input = search.querySelector("input");
@@ -30,7 +38,7 @@ async function sectionsOf(url) {
   return heads.map((head) => {
     let text = "";
     for (let next = head.nextElementSibling; next && !heads.includes(next); next = next.nextElementSibling) text += `${next.textContent} `;
-    return { title: head.textContent, page: heads[0].textContent, url: `${url}#${head.id}`, text: text.replace(/\s+/g, " ") };
+    return { guide: true, title: head.textContent, page: heads[0].textContent, url: `${url}#${head.id}`, text: text.replace(/\s+/g, " ") };
   });
 }
 
@@ -39,21 +47,22 @@ async function operations() {
   const { paths, webhooks } = await (await fetch(`${docs}../openapi.json`)).json();
   const routes = Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, of]) => [`${method.toUpperCase()} ${path}`, of]));
   routes.push(...Object.entries(webhooks).map(([event, { post }]) => [event, post]));
-  return routes.map(([page, of]) => ({ title: of.summary, page, url: `${docs}reference#/${of.tags[0]}/${of.operationId}`, text: of.description ?? "" }));
+  return routes.map(([page, of]) => ({ guide: false, title: of.summary, page, url: `${docs}reference#/${of.tags[0]}/${of.operationId}`, text: of.description ?? "" }));
 }
 
 async function find() {
-  const pages = [docs.replace(/\/$/, ""), ...[...document.querySelectorAll("nav a")].map((link) => link.href)];
+  const pages = [docs.replace(/\/$/, ""), ...[...document.querySelectorAll(".side nav a")].map((link) => link.href)];
   index ??= Promise.all([...pages.map(sectionsOf), operations()]);
   const sections = (await index).flat();
   const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const rank = ({ title, page }) => words.filter((w) => title.toLowerCase().includes(w)).length * 2 + words.filter((w) => page.toLowerCase().includes(w)).length;
+  const has = (text, word) => meanings(word).some((w) => text.toLowerCase().includes(w));
+  const rank = ({ title, page, guide }) => words.reduce((sum, w) => sum + has(title, w) * 4 + ((guide || w.includes("/")) && has(page, w)) * 2 + (guide && title === page), guide ? 1 : 0);
   const hits = sections
-    .filter((s) => words.every((w) => `${s.title} ${s.page} ${s.text}`.toLowerCase().includes(w)))
+    .filter((s) => words.every((w) => has(`${s.title} ${s.page} ${s.text}`, w)))
     .sort((a, b) => rank(b) - rank(a))
     .slice(0, 12);
   list.replaceChildren(...(hits.length ? hits.map((s) => hit(s, words[0])) : [line("Nothing found.")]));
-  list.hidden = words.length === 0;
+  list.togglePopover(words.length > 0);
 }
 
 function line(...content) {
@@ -77,6 +86,14 @@ search.addEventListener("submit", (event) => {
   list.querySelector("a")?.click();
 });
 input.addEventListener("input", find);
+addEventListener("keydown", (event) => {
+  const links = [input, ...list.querySelectorAll("a")];
+  const at = links.indexOf(document.activeElement);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key] ?? (event.key === "/" && !document.activeElement.matches("input, select, textarea") ? 0 : -1);
+  if (!links[to] || (event.key !== "/" && at < 0)) return;
+  event.preventDefault();
+  links[to].focus();
+});
 search.hidden = false;
 
 for (const block of document.querySelectorAll(".guide pre")) {

@@ -77,8 +77,19 @@ test("the search finds sections of guides and operations", async () => {
     assert.ok(page.url().includes("/docs/reference#/Deletions/"), page.url());
     await search.fill("no such words");
     await page.getByText("Nothing found.").waitFor();
-    await search.fill("webhooks");
+    for (const [word, found] of [["pagination", "Lists"], ["paging", "Lists"], ["signature", "Verify"], ["rotation", "Rotating a secret"]]) {
+      await search.fill(word);
+      await page.locator("#found li:nth-child(-n+2)").getByText(found, { exact: true }).waitFor();
+    }
+    await page.locator("h1").click();
+    await page.keyboard.press("/");
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("webhooks");
     await page.locator("#found a").first().waitFor();
+    await page.keyboard.press("ArrowDown");
+    assert.ok(await page.locator("#found a").first().evaluate((link) => link === document.activeElement));
+    await page.keyboard.press("ArrowUp");
+    assert.ok(await search.evaluate((field) => field === document.activeElement));
     assert.deepEqual(await findings(page), []);
   });
 });
