@@ -177,6 +177,7 @@ func (x *exchange) fail(err error) {
 	maps.Copy(h, header)
 	h.Del("ETag")
 	h.Set("Cache-Control", x.caching())
+	h.Add("Link", "<"+x.caller.BaseURL+"/docs/errors#"+problem.Code+`>; rel="help"`)
 	varies(h)
 	// A problem repeats names that the client sent, whatever bytes they are. What
 	// else it holds are strings and numbers, so that marshalling does not fail.

@@ -399,9 +399,10 @@ func TestAStoredCompressedBodyIsUnpackedForWhoDoesNotTakeIt(t *testing.T) {
 	}
 }
 
-func TestErrorsAreNotCached(t *testing.T) {
+func TestErrorsAreNotCachedAndLinkToTheirCode(t *testing.T) {
 	resp, _ := do(t, serve(t, nil, allowAll{}).URL, call{method: "GET", path: "/nowhere"})
-	if resp.Header.Get("Cache-Control") != "private, no-cache" || resp.Header.Get("Vary") == "" {
+	if resp.Header.Get("Cache-Control") != "private, no-cache" || resp.Header.Get("Vary") == "" ||
+		resp.Header.Get("Link") != `<https://host/prod/docs/errors#not_found>; rel="help"` {
 		t.Errorf("headers of a 404: %v", resp.Header)
 	}
 }

@@ -20,7 +20,7 @@ func header(name string) *huma.Param {
 	h := map[string]struct{ kind, format, description string }{
 		"X-Request-Id":         {text, "", "The request's id, a UUID. Quote it when you report an error."},
 		"ETag":                 {text, "", "The strong entity tag of the answer, for If-None-Match and If-Match."},
-		"Link":                 {text, "", "The first, prev, next and last page, as far as they exist (RFC 8288); for a deprecated operation, the page about its end (rel deprecation)."},
+		"Link":                 {text, "", "The first, prev, next and last page, as far as they exist (RFC 8288); for a deprecated operation, the page about its end (rel deprecation); for an error, what to do about its code (rel help)."},
 		"Location":             {text, "uri", "The absolute URL of the resource."},
 		"Retry-After":          {number, "int64", "Seconds to wait, at least 1; absent where waiting alone does not help."},
 		"Idempotency-Replayed": {text, "", "true when this is the answer to an earlier request with the same Idempotency-Key."},

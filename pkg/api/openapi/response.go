@@ -115,6 +115,9 @@ func (b *builder) shared(op *api.Operation, status int) *huma.Response {
 			headers = append(headers, "Retry-After")
 		}
 		if status != http.StatusNotModified {
+			if op.Refuse == nil {
+				headers = append(headers, "Link")
+			}
 			response.Content = map[string]*huma.MediaType{"application/json": {Schema: b.schema(shape), Example: shown(b.examples[name].Response)}}
 		}
 		response.Headers = b.headers(headers...)
