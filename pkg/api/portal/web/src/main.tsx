@@ -78,6 +78,7 @@ function App() {
 
 function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void }) {
   const route = useRoute();
+  const [open, setOpen] = useState(false); // the menu, where the screen is narrow
   const [first = "", ...rest] = route.path;
   const area = areas.find((a) => a.path === first);
   return (
@@ -85,11 +86,14 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>
         Skip to the content
       </a>
-      <header class="side">
+      <header class={open ? "side open" : "side"}>
         <a class="brand" href={link("")}>
           <img src={`${base}/portal/icon.svg`} alt="" width={24} height={24} /> Commerce Integration
         </a>
-        <nav aria-label="Areas">
+        <button type="button" class="menu" aria-expanded={open} onClick={() => setOpen(!open)}>
+          Menu
+        </button>
+        <nav aria-label="Areas" onClick={() => setOpen(false)}>
           {areas.filter((a) => a !== you).map((a) => (
             <a key={a.path} href={link(a.path)} aria-current={a === area ? "page" : undefined}>
               {a.name}
@@ -98,7 +102,7 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
           <a href={`${base}/docs`}>Documentation</a>
         </nav>
         <div class="side-foot">
-          {rate && (
+          {rate && rate.remaining < rate.limit / 5 && (
             <div class="rate">
               <span>
                 {count(rate.remaining)} of {count(rate.limit)} requests left this minute

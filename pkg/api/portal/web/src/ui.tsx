@@ -48,13 +48,21 @@ export function Panel(props: { title: string; actions?: ComponentChildren; child
   );
 }
 
-// Failed says what went wrong, field by field where the service does.
-export function Failed({ error }: { error?: Error }) {
+// Failed says what went wrong, field by field where the service does, and by which id its
+// operators find it.
+export function Failed({ error, retry }: { error?: Error; retry?: () => void }) {
   if (!error) return null;
-  const details = error instanceof Refusal ? (error.problem.details ?? []) : [];
+  const { details = [], requestId } = error instanceof Refusal ? error.problem : {};
   return (
     <div class="notice bad" role="alert">
-      <p>{error.message}</p>
+      <p>
+        {error.message}{" "}
+        {retry && (
+          <button type="button" class="small" onClick={retry}>
+            Try again
+          </button>
+        )}
+      </p>
       {details.length > 1 && (
         <ul>
           {details.map((d) => (
@@ -64,6 +72,7 @@ export function Failed({ error }: { error?: Error }) {
           ))}
         </ul>
       )}
+      {requestId && <p class="hint">Request {requestId}</p>}
     </div>
   );
 }

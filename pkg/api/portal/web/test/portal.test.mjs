@@ -192,7 +192,6 @@ test("the overview shows that the service answers, how deliveries went, and what
     await page.getByRole("listitem").filter({ hasText: "Broken shop The last attempt failed" }).waitFor();
     await page.getByRole("img", { name: "Attempts by hour" }).waitFor();
     await page.getByRole("row", { name: /Broken shop Active 0\.0%/ }).waitFor();
-    await page.getByText(/of 600 requests left this minute/).waitFor();
 
     // The list of endpoints asks for the statistics of those alone that fail.
     const asked = [];
@@ -211,6 +210,35 @@ test("the overview shows that the service answers, how deliveries went, and what
     await page.unrouteAll({ behavior: "ignoreErrors" });
   });
   await remove(endpoint);
+});
+
+test("the overview leads a newcomer, and tells of the limit when it is near", async () => {
+  const steps = (page) => page.getByRole("listitem");
+  await signedIn("", async (page) => {
+    await page.getByRole("heading", { name: "First steps" }).waitFor();
+    await steps(page).filter({ hasText: "Create an application for your program: done" }).waitFor();
+    await steps(page).getByRole("link", { name: "Name a URL for alerts of failing endpoints" }).waitFor();
+    assert.equal(await page.getByText(/requests left this minute/).count(), 0);
+    await page.route(/\/(api|developers)\//, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), "x-ratelimit-remaining": "119" } });
+    });
+    await page.reload();
+    await page.getByText("119 of 600 requests left this minute").waitFor();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+});
+
+test("a list that failed says by which request, and is asked for again", async () => {
+  await signedIn("", async (page) => {
+    const problem = { statusCode: 503, error: "Service Unavailable", code: "unavailable", message: "the service is busy", details: [], requestId: "0e15f098" };
+    await page.route(/\/api\/products\?/, (route) => route.fulfill({ status: 503, json: problem }));
+    await visit(page, "records/products");
+    await page.getByRole("alert").filter({ hasText: "the service is busy" }).getByText("Request 0e15f098").waitFor();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await click(page, "Try again");
+    await page.getByRole("cell", { name: "Assam 250 g" }).waitFor();
+  });
 });
 
 test("an open circuit shows on the overview and on its endpoint's page, in place of an active state", async () => {
@@ -851,6 +879,10 @@ test("a record leads to those that belong to it", async () => {
     await link(page, "Its orders");
     await page.getByText("Page 1 of 1, 1 in all").waitFor();
     await link(page, "K-1");
+    await page.getByRole("table", { name: "Lines" }).getByRole("row", { name: "Sencha 100 g – 2 9.90 EUR 19.80 EUR" }).waitFor();
+    await click(page, "Copy the JSON");
+    await page.getByText("Copied").waitFor();
+    assert.equal(JSON.parse(await page.evaluate(() => navigator.clipboard.readText())).orderNumber, "K-1");
     await link(page, "Its customer");
     await heading(page, "Customer Kyoto Tea House");
     await visit(page, "records/products?search=kyusu");
@@ -945,6 +977,10 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
             await dialog(page).waitFor();
             await check(`${name} form`);
             await page.keyboard.press("Escape");
+          }
+          if (width === 380) {
+            await click(page, "Menu");
+            await check("menu");
           }
           await click(page, "Sign out");
           await heading(page, "Commerce Integration Service");

@@ -8,9 +8,9 @@ import { can, useMe } from "../session";
 import { Failed, Input, Loading, Page, Pager, Select, Status, Table, Time } from "../ui";
 import { findEndpoint, groupsOf, listEndpoints, listEventTypes, nameOf, shown } from "../webhooks";
 
-const live = 2000;
+const live = 5000;
 const states = ["PENDING", "DELIVERED", "FAILED", "HELD", "CANCELLED"] as const;
-const filters = ["objectId", "type", "status", "endpointId", "eventId"] as const;
+const filters = ["objectId", "type", "status", "endpointId", "eventId", "hours"] as const;
 
 export function Deliveries({ query }: Route) {
   const me = useMe();
@@ -21,7 +21,7 @@ export function Deliveries({ query }: Route) {
 
   const choices = useLoad(() => Promise.all([listEndpoints(), listEventTypes()]), []);
   const [endpoints = [], types = []] = choices.data ?? [];
-  const { data, error } = useLoad(
+  const { data, error, reload } = useLoad(
     () => ask(api.GET("/developers/webhooks/events", { params: { query: { ...wanted(given), page, limit: 20 } } })),
     [query.toString()],
     follows ? live : 0,
@@ -63,6 +63,7 @@ export function Deliveries({ query }: Route) {
           onChange={(endpointId) => show({ endpointId })}
           options={[["", "every endpoint"], ...endpoints.map((e): [string, string] => [e.id, e.description || e.url])]}
         />
+        <Select label="Created" value={given.hours} onChange={(hours) => show({ hours })} options={[["", "at any time"], ["1", "in the last hour"], ["24", "in the last day"], ["168", "in the last week"]]} />
       </form>
       {given.objectId && (
         <p class="hint">
@@ -74,7 +75,7 @@ export function Deliveries({ query }: Route) {
           Only deliveries of the event <code>{given.eventId}</code>. <a href={link("deliveries")}>Show all</a>
         </p>
       )}
-      <Failed error={error ?? choices.error} />
+      <Failed error={error ?? choices.error} retry={error ? reload : choices.reload} />
       {data ? (
         <>
           <Table<Delivery>
@@ -121,5 +122,6 @@ function wanted(given: Record<string, string>) {
     endpointId: given.endpointId || undefined,
     type: given.type ? [given.type as "order.*"] : undefined,
     status: given.status ? [given.status as "FAILED"] : undefined,
+    createdFrom: given.hours ? new Date(Date.now() - Number(given.hours) * 3_600_000).toISOString() : undefined,
   };
 }

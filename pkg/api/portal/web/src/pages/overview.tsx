@@ -7,15 +7,16 @@ import { useLoad } from "../load";
 import { link } from "../route";
 import { can, useMe, why } from "../session";
 import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { failing, getStats, listEndpoints, maxStats, stateOf } from "../webhooks";
+import { failing, getStats, listApplications, listEndpoints, maxStats, stateOf } from "../webhooks";
 
-const refresh = 15_000;
+const refresh = 120_000; // of about twenty requests
 
 export function Overview() {
   const me = useMe();
   return (
     <Page title="Overview">
       <Health />
+      {can(me, "developers:read") && can(me, "webhooks:read") && <FirstSteps />}
       {can(me, "webhooks:read") ? <Webhooks /> : <Notice>{why(me, "webhooks:read")}</Notice>}
       <Records />
     </Page>
@@ -37,6 +38,42 @@ function Health() {
       {error ? `The service does not answer: ${error.message}` : data ? `The service answers, in ${milliseconds(Math.ceil(data.took))}.` : "Asking the service …"}{" "}
       <a href={`${base}/health`}>/health</a>
     </p>
+  );
+}
+
+// FirstSteps leads to the first verified webhook. It goes once all is done.
+function FirstSteps() {
+  const { data } = useLoad(async () => {
+    const [applications, endpoints] = await Promise.all([listApplications(), listEndpoints()]);
+    const path = { id: (applications.find((a) => a.id === endpoints[0]?.applicationId) ?? applications[0])?.id ?? "" };
+    if (!path.id) return { id: "", keys: [], endpoints, alerts: false };
+    const [keys, alerts] = await Promise.all([
+      ask(api.GET("/developers/applications/{id}/api-keys", { params: { path } })).then((page) => page.data),
+      ask(api.GET("/developers/applications/{id}/alerts", { params: { path } })).then((found) => Boolean(found.url), () => false),
+    ]);
+    return { id: path.id, keys, endpoints, alerts };
+  }, []);
+  if (!data) return null;
+  const application = data.id ? `applications/${data.id}` : "applications";
+  const steps: [done: boolean, text: string, href: string][] = [
+    [data.id !== "", "Create an application for your program", link(application)],
+    [data.keys.length > 0, "Give it an API key", link(application)],
+    [data.keys.some((k) => k.lastUsedAt !== null), "Send the first request with the key", `${base}/docs/first-integration#2-read`],
+    [data.endpoints.length > 0, "Create an endpoint for webhooks", link("endpoints")],
+    [data.endpoints.some((e) => e.lastSuccessAt !== null), "Receive and verify the first webhook", `${base}/docs/webhooks#verify`],
+    [data.alerts, "Name a URL for alerts of failing endpoints", link(application)],
+  ];
+  if (steps.every(([done]) => done)) return null;
+  return (
+    <Panel title="First steps">
+      <ol class="steps">
+        {steps.map(([done, text, href]) => (
+          <li key={text} class={done ? "done" : ""}>
+            {done ? `${text}: done` : <a href={href}>{text}</a>}
+          </li>
+        ))}
+      </ol>
+    </Panel>
   );
 }
 

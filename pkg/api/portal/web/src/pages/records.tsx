@@ -6,7 +6,7 @@ import { lists, type List } from "../kinds";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe, why } from "../session";
-import { Facts, Failed, Id, Input, Json, Loading, Notice, Page, Pager, Panel, Select, Status, Table, Time, type Column } from "../ui";
+import { Copy, Facts, Failed, Id, Input, Json, Loading, Notice, Page, Pager, Panel, Select, Status, Table, Time, type Column } from "../ui";
 
 // Row is a record of any kind. Fields are read by their names, which the columns
 // below know.
@@ -159,7 +159,7 @@ function List({ kind, query }: { kind: List; query: URLSearchParams }) {
   const names = ["search", "orderBy", "orderDirection", ...d.filters.map(([name]) => name), ...belongings];
   const given = Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""]));
   const show = (change: Record<string, string>) => go(link(`records/${kind}`, { ...given, ...change }));
-  const { data, error } = useLoad(() => {
+  const { data, error, reload } = useLoad(() => {
     const wanted = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ""));
     // The filters of the kinds are not the same: those that are shown are of this one.
     return ask(api.GET(`/api/${kind}`, { params: { query: { ...wanted, page: Number(query.get("page") ?? 1) } } }));
@@ -178,15 +178,15 @@ function List({ kind, query }: { kind: List; query: URLSearchParams }) {
       <form class="filters" role="search" aria-label={title(kind.toUpperCase())} onSubmit={(e) => e.preventDefault()}>
         <Input key={given.search} label="Search" name="search" type="search" value={given.search} maxLength={200} placeholder={d.searched} onChange={(search) => show({ search: search.trim() })} />
         {d.filters.map(([name, label, values]) => choice(name, label, values, "all"))}
-        {choice("orderBy", "Order by", d.orders, "the usual")}
-        {given.orderBy && choice("orderDirection", "Direction", ["asc", "desc"], "the usual")}
+        {choice("orderBy", "Order by", d.orders, "default")}
+        {given.orderBy && choice("orderDirection", "Direction", ["asc", "desc"], "default")}
       </form>
       {belongings.some((name) => given[name]) && (
         <p class="hint">
           Only those of one {belongings.filter((name) => given[name]).map((name) => belongs[name]).join(", ")}. <a href={link(`records/${kind}`)}>Show all</a>
         </p>
       )}
-      <Failed error={error} />
+      <Failed error={error} retry={reload} />
       {data ? (
         <>
           <Table<Row>
@@ -205,14 +205,54 @@ function List({ kind, query }: { kind: List; query: URLSearchParams }) {
   );
 }
 
+// linesOf are the articles of an order or an invoice.
+const linesOf = (row: Row) => (row.items ?? row.lines ?? []) as Row[];
+
+const lineColumns = (of: Row): Column<Row>[] => {
+  const price = (label: string, field: string): Column<Row> => ({ label, number: true, cell: (line) => amount(line[field] as number | null, text(of, "currency")) });
+  return [
+    {
+      label: "Article",
+      cell: (line) => (line.productId ? <a href={link(`records/products/${text(line, "productId")}`)}>{text(line, "name")}</a> : text(line, "name") || text(line, "description")),
+    },
+    plain("SKU", "sku"),
+    { label: "Quantity", number: true, cell: (line) => text(line, "quantity") },
+    price("Price", "unitPrice"),
+    price("Total", "total"),
+  ];
+};
+
+// factsOf are the addresses, the pictures and the description, as far as the record has them.
+function factsOf(row: Row): [string, ComponentChildren][] {
+  const address = (of: unknown) => {
+    const a = (of ?? {}) as Row;
+    const city = `${text(a, "postalCode")} ${text(a, "city")}`.trim();
+    return [text(a, "company"), `${text(a, "firstName")} ${text(a, "lastName")}`.trim(), text(a, "line1"), text(a, "line2"), city, text(a, "country")].filter(Boolean).join(", ");
+  };
+  const pictures = ((row.images ?? []) as { url: string }[]).map(({ url }, i) => (
+    <>
+      {i > 0 && ", "}
+      <a href={url} rel="noreferrer" target="_blank">
+        {i + 1}
+      </a>
+    </>
+  ));
+  // A shop's description is HTML, of which this shows the text.
+  const description = new DOMParser().parseFromString(text(row, "description"), "text/html").body.textContent;
+  const facts: [string, ComponentChildren][] = [
+    ["Billed to", address(row.billingAddress)], ["Shipped to", address(row.shippingAddress)], ["Description", description], ["Pictures", pictures.length > 0 && pictures],
+  ];
+  return facts.filter(([, value]) => value);
+}
+
 // leadsOf leaves out what the record does not belong to.
 const leadsOf = (d: Definition, row: Row) => (d.leads?.(row) ?? []).filter(([, to, query]) => !to.endsWith("/") && !Object.values(query ?? {}).includes(""));
 
 function Single({ kind, id }: { kind: List; id: string }) {
   const me = useMe();
   const d = definitions[kind];
-  const { data, error } = useLoad(() => ask(api.GET(`/api/${kind}/{id}`, { params: { path: { id } } })), [kind, id]);
-  if (!data) return <Page title={d.one}>{error ? <Failed error={error} /> : <Loading />}</Page>;
+  const { data, error, reload } = useLoad(() => ask(api.GET(`/api/${kind}/{id}`, { params: { path: { id } } })), [kind, id]);
+  if (!data) return <Page title={d.one}>{error ? <Failed error={error} retry={reload} /> : <Loading />}</Page>;
   const row = data as unknown as Row;
   return (
     <Page
@@ -228,10 +268,15 @@ function Single({ kind, id }: { kind: List; id: string }) {
         </>
       }
     >
-      <Panel title="About it">
-        <Facts of={[...d.columns.map((c): [string, ComponentChildren] => [c.label, c.cell(row)]), ["Id", <Id value={id} what="the id" />]]} />
+      <Panel title="Summary">
+        <Facts of={[...d.columns.map((c): [string, ComponentChildren] => [c.label, c.cell(row)]), ...factsOf(row), ["Id", <Id value={id} what="the id" />]]} />
       </Panel>
-      <Panel title="All of it">
+      {linesOf(row).length > 0 && (
+        <Panel title="Lines">
+          <Table<Row> label="Lines" rows={linesOf(row)} id={(line) => line.id} empty="" columns={lineColumns(row)} />
+        </Panel>
+      )}
+      <Panel title="JSON" actions={<Copy text={JSON.stringify(row, null, 2)} what="the JSON" />}>
         <Json of={row} label={d.one} />
       </Panel>
     </Page>
