@@ -284,6 +284,7 @@ func TestFunctionsReachNoOtherItems(t *testing.T) {
 			{"dynamodb:GetItem", org + "REQUEST#x"},
 			{"dynamodb:PutItem", "KEY#text"},
 			{"dynamodb:PutItem", org + "DEV"},
+			{"dynamodb:PutItem", org + "COUNTERS"},
 			{"dynamodb:PartiQLUpdate", "CLIENT#x"},
 			{"dynamodb:DeleteItem", org + "EVENT#0"},
 		},

@@ -70,7 +70,7 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	_, _, err = table.ReplaceWindow(ctx, "application", 0, window.Window{Version: 1})
 	must(t, err)
 	must(t, table.FinishDay(ctx, "application", window.Window{Version: 1, Head: window.At(time.Now())}))
-	_, err = table.BeginWait(ctx, org, 1, now, now+1)
+	_, err = table.BeginWait(ctx, org, value.NewID(), 1, now, now+1)
 	must(t, err)
 	_, _, err = table.PutRequest(ctx, &idempotency.Record{Key: idempotency.NewKey(org, "user", "k"), ExpiresAt: now.Add(time.Hour)}, 0)
 	must(t, err)

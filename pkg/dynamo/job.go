@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
 )
@@ -23,7 +22,6 @@ type jobState struct {
 	Holder     uint64     `dynamodbav:"holder,omitempty"`     // the run that has it; 0: none
 	Lease      value.Time `dynamodbav:"lease,omitempty"`      // until when the holder has it
 	Unfinished int64      `dynamodbav:"unfinished,omitempty"` // as of index.Job
-	Token      uint64     `dynamodbav:"mark,omitempty"`       // of the last write
 	Marked     value.Time `dynamodbav:"marked,omitempty"`     // its due mark
 }
 
@@ -31,7 +29,7 @@ type jobState struct {
 // after this call. The earlier of two times counts, but a stalled job keeps the
 // time that it has.
 func (t *Table) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
-	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
+	return t.changeJob(ctx, org, list, func(s *jobState) (changed bool) {
 		s.Requests++
 		if s.Due == 0 || s.Unfinished < index.MaxUnfinished {
 			s.setDue(due)
@@ -39,7 +37,7 @@ func (t *Table) RequestJob(ctx context.Context, org value.ID, list string, due v
 		if s.Holder == 0 && (s.Marked == 0 || s.Due < s.Marked) {
 			s.Marked = s.Due
 		}
-		return s, true
+		return true
 	})
 }
 
@@ -56,21 +54,21 @@ func (s *jobState) setDue(due value.Time) {
 func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*index.Job, error) {
 	holder := newToken()
 	var taken *index.Job
-	err := t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
+	err := t.changeJob(ctx, org, list, func(s *jobState) (changed bool) {
 		if s.Holder == holder {
-			return s, false // taken before, but the answer was lost
+			return false // taken before, but the answer was lost
 		}
 		taken = nil
 		from := s.Due
 		if s.Holder != 0 {
 			from = s.Lease
 		}
-		if s == (jobState{}) || from > value.TimeOf(t.now()) {
-			return s, false
+		if *s == (jobState{}) || from > value.TimeOf(t.now()) {
+			return false
 		}
 		taken = &index.Job{OrganizationID: org, List: list, Requests: s.Requests, Holder: holder, Unfinished: s.Unfinished}
 		s.Holder, s.Lease, s.Due = holder, until, 0
-		return s, true
+		return true
 	})
 	return taken, err
 }
@@ -80,23 +78,24 @@ func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until va
 // A stalled job runs at next whatever was requested. When the lease is over and
 // another run has taken the job, or it was released, nothing happens.
 func (t *Table) EndJob(ctx context.Context, j *index.Job, next *value.Time) (due bool, err error) {
-	err = t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
+	err = t.changeJob(ctx, j.OrganizationID, j.List, func(s *jobState) (changed bool) {
 		due = false
 		switch {
 		case s.Holder != j.Holder:
-			return s, false
+			return false
 		case next != nil && j.Stalled():
 			s.Due = *next
 		case next != nil:
 			s.setDue(*next)
 		case s.Requests == j.Requests:
-			return jobState{}, true
+			*s = jobState{}
+			return true
 		}
 		s.Holder, s.Lease, s.Unfinished = 0, 0, j.Unfinished
 		if due = s.Due <= value.TimeOf(t.now()); !due {
 			s.Marked = s.Due
 		}
-		return s, true
+		return true
 	})
 	return due && err == nil, err
 }
@@ -104,13 +103,13 @@ func (t *Table) EndJob(ctx context.Context, j *index.Job, next *value.Time) (due
 // ReleaseJob lets a stalled job run at once, and as often as any other. A run
 // that is under way no longer has it.
 func (t *Table) ReleaseJob(ctx context.Context, org value.ID, list string) error {
-	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
+	return t.changeJob(ctx, org, list, func(s *jobState) (changed bool) {
 		if s.Unfinished < index.MaxUnfinished {
-			return s, false
+			return false
 		}
 		now := value.TimeOf(t.now())
 		s.Holder, s.Lease, s.Unfinished, s.Due, s.Marked = 0, 0, 0, now, now
-		return s, true
+		return true
 	})
 }
 
@@ -134,41 +133,23 @@ func decodeDueJob(it item) (index.Job, error) {
 	return index.Job{OrganizationID: org, List: parts[2]}, nil
 }
 
-// changeJob stores the state that change makes of the list's job, unless it
-// reports no change. It is called again, with the present state, when another
-// writer was faster.
-func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change func(jobState) (next jobState, changed bool)) error {
-	err := retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
-		s, err := read(ctx, t, jobKey(org, list), decode[jobState])
-		if err != nil {
-			return false, err
+// changeJob stores what change makes of the list's job, or deletes it when that is
+// the zero state, unless change reports that it stays.
+func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change func(*jobState) (changed bool)) error {
+	k := jobKey(org, list)
+	err := modify(ctx, t, k, change, func(next *jobState, token uint64) (done bool, err error) {
+		ifUnchanged := ifLast(attrToken, token)
+		if *next == (jobState{}) {
+			_, done, err = t.removeItem(ctx, "delete a job", t.remove(k, ifUnchanged))
+			return done, err
 		}
-		next, changed := change(s)
-		if !changed {
-			return true, nil
-		}
-		return t.replaceJob(ctx, org, list, s.Token, next)
+		it := encode(k, typeJob, next)
+		it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(next.Marked, org, list))
+		_, done, err = t.putOnce(ctx, "put a job", it, newToken(), ifUnchanged)
+		return done, err
 	})
 	if err != nil {
 		return fmt.Errorf("change the job of %s: %w", list, err)
 	}
 	return nil
-}
-
-// replaceJob writes the next state, or deletes the job when that is the zero
-// state, if the job's last write has the token; 0 means none.
-func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, token uint64, next jobState) (done bool, err error) {
-	ifUnchanged := ifLast(attrToken, token)
-	if next == (jobState{}) {
-		_, done, err = t.removeItem(ctx, "delete a job", t.remove(jobKey(org, list), ifUnchanged))
-		return done, err
-	}
-	_, done, err = t.putOnce(ctx, "put a job", encodeJob(org, list, next), newToken(), ifUnchanged)
-	return done, err
-}
-
-func encodeJob(org value.ID, list string, s jobState) item {
-	it := encode(jobKey(org, list), typeJob, s)
-	it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(s.Marked, org, list))
-	return it
 }

@@ -220,7 +220,7 @@ func ratePartition(subject string) string { return "RATE#" + subject }
 func rateKey(subject string) key { return key{ratePartition(subject), "RATE"} }
 
 // waitsKey is beside the rate window of the organization.
-func waitsKey(org value.ID) key { return key{ratePartition(org.String() + "#organization"), "WAITS"} }
+func waitsKey(org value.ID) key { return key{ratePartition(org.String() + "#organization"), "LEASES"} }
 
 const requestDayPrefix = "USAGE#"
 

@@ -55,10 +55,10 @@ func (m *meddling) table(client *dynamodb.Client, name string, now func() time.T
 
 // breakingTable returns a table that loses the answer to the next request of an
 // operation, once that is armed.
-func breakingTable(t *testing.T, operation string) (*dynamo.Table, *meddling) {
+func breakingTable(t *testing.T, operations ...string) (*dynamo.Table, *meddling) {
 	t.Helper()
 	client, name := dynamotest.Client(t)
-	m := &meddling{operations: []string{operation}, behind: true, act: func() {}}
+	m := &meddling{operations: operations, behind: true, act: func() {}}
 	return m.table(client, name, time.Now), m
 }
 
@@ -68,7 +68,7 @@ func promptRetryer() aws.Retryer {
 }
 
 func TestAWriteWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
-	table, b := breakingTable(t, "PutItem")
+	table, b := breakingTable(t, "PutItem", "UpdateItem")
 	org, now := value.NewID(), value.TimeOf(time.Now())
 	rows := manyRows(org, 2, now)
 	createRow(t, table, rows[0])
@@ -85,6 +85,9 @@ func TestAWriteWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		},
 		"permit": func() (bool, error) {
 			return table.TakePermit(t.Context(), slotTaker{t, table, org, org}.request("a", now))
+		},
+		"wait": func() (bool, error) {
+			return table.BeginWait(t.Context(), org, value.NewID(), 1, now, now+1)
 		},
 		"request": func() (bool, error) {
 			_, done, err := table.PutRequest(t.Context(), requested, 0)

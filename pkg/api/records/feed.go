@@ -205,12 +205,12 @@ func (f *feed) answer(ctx context.Context) (*api.Response, error) {
 // await looks each second until there is a change or the wait is over, unless too many
 // requests of the organization wait already.
 func (f *feed) await(ctx context.Context) (more bool, err error) {
-	until := f.now.Add(longestWait)
-	begun, err := f.store.BeginWait(ctx, f.r.Organization(), maxWaits, f.now, until)
+	org, request := f.r.Organization(), value.NewRandomID()
+	begun, err := f.store.BeginWait(ctx, org, request, maxWaits, f.now, f.now.Add(longestWait))
 	if err != nil || !begun {
 		return false, err
 	}
-	defer func() { _ = f.store.EndWait(ctx, f.r.Organization(), until) }() // otherwise it ends by itself
+	defer func() { _ = f.store.EndWait(ctx, org, request) }() // otherwise it ends by itself
 	for left := f.wait; left > 0 && err == nil && !more && len(f.entries) == 0; left -= feedInterval {
 		if err := f.pause(ctx, feedInterval); err != nil {
 			return false, err

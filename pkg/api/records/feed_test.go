@@ -482,7 +482,7 @@ func TestTenRequestsOfAnOrganizationWaitAtATime(t *testing.T) {
 		}
 	}
 	for range 9 {
-		if _, err := w.Table.BeginWait(t.Context(), ours, 10, w.Now(), w.Now().Add(time.Hour)); err != nil {
+		if _, err := w.Table.BeginWait(t.Context(), ours, value.NewID(), 10, w.Now(), w.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}

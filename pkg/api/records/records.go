@@ -34,8 +34,8 @@ type Store interface {
 	Activity(ctx context.Context, org value.ID) (value.Time, error)
 	// BeginWait notes that a request of the organization waits until then, unless
 	// most of them wait now, and EndWait that it no longer does.
-	BeginWait(ctx context.Context, org value.ID, most int, now, until value.Time) (begun bool, err error)
-	EndWait(ctx context.Context, org value.ID, until value.Time) error
+	BeginWait(ctx context.Context, org, request value.ID, most int, now, until value.Time) (begun bool, err error)
+	EndWait(ctx context.Context, org, request value.ID) error
 }
 
 // scopeOf is the scope that reads a kind.

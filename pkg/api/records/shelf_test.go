@@ -89,11 +89,11 @@ func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []va
 
 func (s *shelf) Activity(context.Context, value.ID) (value.Time, error) { return 0, s.fail }
 
-func (s *shelf) BeginWait(context.Context, value.ID, int, value.Time, value.Time) (bool, error) {
+func (s *shelf) BeginWait(context.Context, value.ID, value.ID, int, value.Time, value.Time) (bool, error) {
 	return true, s.fail
 }
 
-func (s *shelf) EndWait(context.Context, value.ID, value.Time) error { return s.fail }
+func (s *shelf) EndWait(context.Context, value.ID, value.ID) error { return s.fail }
 
 func (s *shelf) Query(_ context.Context, _ value.ID, list *index.List, q columnar.Query, _ bool) (lists.Answer, error) {
 	return lists.Answer{Result: s.views[list.Name].Query(q), SyncFrom: value.TimeOf(present) + 1}, nil

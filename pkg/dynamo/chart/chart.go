@@ -39,7 +39,7 @@ func Forms() []Form {
 		{"organization", "org", "ORGANIZATIONS", "{org}", "", "", false, "all"},
 		{"heartbeat", "beat", "HEARTBEAT", "HEARTBEAT", "", "", false, "only written; the stream's consumers get it"},
 		{"rate window", "rate", "RATE#{subject}", "RATE", "", "", true, "one; with the days of its subject"},
-		{"waits", "waits", "RATE#{org}#organization", "WAITS", "", "", true, "one"},
+		{"waits", "waits", "RATE#{org}#organization", "LEASES", "", "", true, "one"},
 		{"day of requests", "reqday", "RATE#{subject}", "USAGE#{date}", "", "", true, "all of a subject, with its rate window"},
 		{"day of events", "evtday", "ORG#{org}#USAGE#{application}", "{date}#{endpoint}", "", "", true, "those of an application in a span of time"},
 		{"tail entry", "tail", list, "T#{sequence}", "", "", true, "those of a list after or before a sequence"},

@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/lab/faults"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -94,7 +97,7 @@ func TestASlotThatIsHeldLongEnoughIsNotWritten(t *testing.T) {
 	now := value.TimeOf(time.Now())
 	s.take("a", now, true)
 	s.take("a", now-5, true)
-	if n := proxy.Counts().Requests["PutItem"]; n != 1 {
+	if n := proxy.Counts().Requests["UpdateItem"]; n != 1 {
 		t.Errorf("%d writes, want 1", n)
 	}
 }
@@ -165,5 +168,59 @@ func TestSlotsShrinkWhileAllAreHeld(t *testing.T) {
 	}
 	if held > 10 {
 		t.Errorf("%d processes have a permit after two minutes of slow answers, want at most 10", held)
+	}
+}
+
+func TestWaitsOfAnOrganizationAreFewAndEnd(t *testing.T) {
+	table, org, start := dynamotest.NewTable(t), value.NewID(), value.TimeOf(time.Now())
+	begin := func(org value.ID, now, until value.Time, want bool) (request value.ID) {
+		t.Helper()
+		request = value.NewID()
+		if begun, err := table.BeginWait(t.Context(), org, request, 3, now, until); err != nil || begun != want {
+			t.Errorf("a wait from %d ms to %d ms: got %t, %v, want %t", now-start, until-start, begun, err, want)
+		}
+		return request
+	}
+	end := func(org, request value.ID) {
+		t.Helper()
+		if err := table.EndWait(t.Context(), org, request); err != nil {
+			t.Error(err)
+		}
+	}
+	begin(org, start, start+100, true)
+	second := begin(org, start, start+200, true)
+	begin(org, start, start+200, true)
+	begin(org, start, start+300, false)
+	other := begin(value.NewID(), start, start+300, true)
+	end(org, other) // of another organization
+	end(value.NewID(), second)
+	begin(org, start, start+300, false)
+	end(org, second)
+	third := begin(org, start, start+300, true)
+	refused := begin(org, start, start+300, false)
+	end(org, refused) // that did not begin
+	begin(org, start+99, start+400, false)
+	begin(org, start+100, start+400, true) // one did not end
+	end(org, second)
+	begin(org, start+100, start+400, false)
+	end(org, third)
+	begin(org, start+1000, start+2000, true)
+}
+
+func TestInstancesShareTheWaitsOfAnOrganization(t *testing.T) {
+	table, org, now := dynamotest.NewTable(t), value.NewID(), value.TimeOf(time.Now())
+	var begun atomic.Int64
+	var group errgroup.Group
+	for range 20 {
+		group.Go(func() error {
+			ok, err := table.BeginWait(t.Context(), org, value.NewID(), 10, now, now+1000)
+			if ok {
+				begun.Add(1)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil || begun.Load() != 10 {
+		t.Errorf("got %d of 20 at once, %v, want 10", begun.Load(), err)
 	}
 }
