@@ -2,12 +2,10 @@ package dynamo
 
 import (
 	"context"
-	"slices"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/fault"
-	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
@@ -147,12 +145,5 @@ func (t *Table) deleteKeys(ctx context.Context, org, application value.ID) error
 	for _, k := range keys {
 		gone = append(gone, apiKeyKey(org, application, k.ID), credentialKey(k.TextID()))
 	}
-	return parallel.UntilError(ctx, maxParallelDeletes, slices.All(gone), func(ctx context.Context, _ int, k key) error {
-		_, _, err := t.removeItem(ctx, "delete the keys of a deleted application", t.remove(k, always))
-		return err
-	})
+	return t.removeAll(ctx, "delete the keys of a deleted application", gone)
 }
-
-// maxParallelDeletes bounds the removals of a deleted application's keys at a
-// time.
-const maxParallelDeletes = 8

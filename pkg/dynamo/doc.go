@@ -1,7 +1,7 @@
 // Package dynamo keeps everything in the one table and is the only user of the
 // DynamoDB SDK. A file holds a noun, and package chart lists the items. Every
 // method takes the organization it acts for and reads only that organization's
-// keys; an [Eraser] alone reads the whole table. A throttled or unreachable table
+// keys; those of scan.go alone read the whole table. A throttled or unreachable table
 // is a fault of kind Unavailable. The domain packages say what the items mean.
 //
 // A change of a stored item is conditional on what it was based on. Writes are

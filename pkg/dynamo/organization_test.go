@@ -61,7 +61,7 @@ func TestNothingScansTheTable(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if name := entry.Name(); filepath.Base(filepath.Dir(path)) == "dynamo" && (name == "eraser.go" || name == "sealed.go") {
+			if filepath.Base(filepath.Dir(path)) == "dynamo" && entry.Name() == "scan.go" {
 				return nil
 			}
 			files++

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
@@ -175,6 +176,26 @@ func (t *Table) removeItem(ctx context.Context, tried string, w write) (current 
 		ConditionExpression: w.Delete.ConditionExpression, ExpressionAttributeValues: w.Delete.ExpressionAttributeValues,
 	})
 	return result(tried, err)
+}
+
+// Bounds of removals that are made together: how many at a time, and how often
+// each is tried, with the pauses up to two seconds.
+const (
+	maxParallelRemovals = 8
+	maxRemovalTries     = 12
+)
+
+// removeAll removes the items with the keys, and tries again what the table
+// throttles.
+func (t *Table) removeAll(ctx context.Context, tried string, keys []key) error {
+	return parallel.UntilError(ctx, maxParallelRemovals, slices.All(keys), func(ctx context.Context, _ int, k key) error {
+		for attempt := 1; ; attempt++ {
+			_, _, err := t.removeItem(ctx, tried, t.remove(k, always))
+			if !fault.Is(err, fault.Unavailable) || attempt == maxRemovalTries || retry.Backoff(ctx, attempt) != nil {
+				return err
+			}
+		}
+	})
 }
 
 // putOnce puts an item under a token, which it sets. A put that meets its own

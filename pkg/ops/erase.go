@@ -21,6 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/chart"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 const (
@@ -54,8 +55,7 @@ type Erasure struct {
 	Clock        func() time.Time
 	Pause        func(context.Context, time.Duration) error
 
-	eraser *dynamo.Eraser
-	known  erasedIDs
+	known erasedIDs
 }
 
 // Erased is what an erasure has found or erased.
@@ -72,7 +72,7 @@ type EraseCounts map[string]int
 func (c EraseCounts) add(i *dynamo.OwnedItem) string {
 	name := "other"
 	for _, f := range chart.Forms() {
-		if f.Type == i.Type {
+		if f.Type == i.Type() {
 			name = f.Item
 			break
 		}
@@ -163,14 +163,16 @@ func (e *Erasure) pass(ctx context.Context, done *Erased) (n int, err error) {
 		case e.all() && len(items) == eraseBatch: // nothing is learnt of them
 			full := items
 			items = []dynamo.ItemRef{i.Ref()}
-			return e.eraser.Remove(ctx, full)
+			return e.Table.RemoveItems(ctx, full)
 		case e.all() || name != "record" && name != "payload":
 			items = append(items, i.Ref())
 		case name == "payload": // which tell the deliveries
 			payloads = append(payloads, i.Ref())
 		default:
-			s, err := i.Record()
-			records = append(records, s)
+			content, err := i.Content()
+			if s, is := content.(*commerce.Stored); is {
+				records = append(records, s)
+			}
 			return err
 		}
 		return nil
@@ -179,7 +181,7 @@ func (e *Erasure) pass(ctx context.Context, done *Erased) (n int, err error) {
 		_, err = e.eraseMessages(ctx, done.Messages, true)
 	}
 	if err == nil {
-		err = e.eraser.Remove(ctx, append(items, payloads...))
+		err = e.Table.RemoveItems(ctx, append(items, payloads...))
 	}
 	for _, s := range records {
 		if err == nil {
@@ -208,33 +210,34 @@ func (e *Erasure) bury(ctx context.Context, s *commerce.Stored) error {
 // that count requests.
 func (e *Erasure) each(ctx context.Context, do func(*dynamo.OwnedItem) error) error {
 	for _, application := range slices.SortedFunc(maps.Keys(e.known.Applications), value.ID.Compare) {
-		if err := e.eraser.EachRequestDay(ctx, application, do); err != nil {
+		if err := e.Table.EachRequestDay(ctx, application, do); err != nil {
 			return err
 		}
 	}
-	return e.eraser.EachItem(ctx, e.Organization, do)
+	return e.Table.EachItem(ctx, e.Organization, do)
 }
 
 // learn reads the identifiers that tell what belongs to the erasure.
 func (e *Erasure) learn(ctx context.Context) error {
-	if e.eraser == nil {
-		e.eraser = dynamo.NewEraser(e.Table)
-		e.known = erasedIDs{Objects: idSet{}, Events: idSet{}, Deliveries: idSet{}, Applications: idSet{}}
+	if e.known.Objects == nil {
+		e.known = erasedIDs{Objects: idSet{e.Customer: true}, Events: idSet{}, Deliveries: idSet{}, Applications: idSet{}}
 	}
-	return e.eraser.EachItem(ctx, e.Organization, func(i *dynamo.OwnedItem) error {
+	return e.Table.EachItem(ctx, e.Organization, func(i *dynamo.OwnedItem) error {
 		if e.all() {
-			i.Applications(e.known.Applications)
+			if id := i.Application(); !id.IsZero() {
+				e.known.Applications[id] = true
+			}
 			return nil
 		}
-		e.known.Objects[e.Customer] = true
-		s, err := i.Record()
-		if err != nil {
-			return err
+		content, err := i.Content()
+		switch content := content.(type) {
+		case *commerce.Stored:
+			if e.owns(content) {
+				e.known.Objects[content.ID] = true
+			}
+		case *webhook.Payload:
+			e.learnEvent(content)
 		}
-		if s != nil && e.owns(s) {
-			e.known.Objects[s.ID] = true
-		}
-		_, err = e.learnEvent(i)
 		return err
 	})
 }
@@ -270,19 +273,15 @@ func isPersonal(eventType string) bool {
 }
 
 // learnEvent keeps the event of a payload that names the customer or is of one of
-// its records, and reports whether the item is such a payload.
-func (e *Erasure) learnEvent(i *dynamo.OwnedItem) (bool, error) {
-	event, body, err := i.Payload()
-	if err != nil || body == nil {
-		return false, err
-	}
+// its records, and reports whether it is such a payload.
+func (e *Erasure) learnEvent(payload *webhook.Payload) bool {
 	var p eventPayload
-	_ = json.Unmarshal(body, &p) // an object of another shape, such as an endpoint, tells nothing
-	if !bytes.Contains(body, []byte(e.Customer.String())) && !(isPersonal(p.Type) && e.known.Objects[p.Data.Object.ID]) {
-		return false, nil
+	_ = json.Unmarshal(payload.Body, &p) // an object of another shape, such as an endpoint, tells nothing
+	if !bytes.Contains(payload.Body, []byte(e.Customer.String())) && !(isPersonal(p.Type) && e.known.Objects[p.Data.Object.ID]) {
+		return false
 	}
-	e.known.Events[event] = true
-	return true, nil
+	e.known.Events[payload.EventID] = true
+	return true
 }
 
 // selects reports whether an item belongs to the erasure.
@@ -290,25 +289,22 @@ func (e *Erasure) selects(i *dynamo.OwnedItem) (bool, error) {
 	if e.all() {
 		return true, nil
 	}
-	if s, err := i.Record(); s != nil || err != nil {
-		if err != nil {
-			return false, err
-		}
-		return e.owns(s), nil
-	}
-	if r, err := i.Receipt(); r != nil || err != nil {
-		return err == nil && (names(i, e.Customer) || e.refused(r.Receipt.Refusals)), err
-	}
-	if learnt, err := e.learnEvent(i); learnt || err != nil {
-		return learnt, err
-	}
-	d, err := i.Delivery()
-	if err != nil || d == nil {
+	content, err := i.Content()
+	if err != nil {
 		return false, err
 	}
-	if e.known.Events[d.EventID] || isPersonal(d.Type) && e.known.Objects[d.ObjectID] || names(i, e.Customer) {
-		e.known.Deliveries[d.ID] = true
-		return true, nil
+	switch content := content.(type) {
+	case *commerce.Stored:
+		return e.owns(content), nil
+	case *receipt.Stored:
+		return i.Names(e.Customer) || e.refused(content.Receipt.Refusals), nil
+	case *webhook.Payload:
+		return e.learnEvent(content), nil
+	case *webhook.Delivery:
+		if e.known.Events[content.EventID] || isPersonal(content.Type) && e.known.Objects[content.ObjectID] || i.Names(e.Customer) {
+			e.known.Deliveries[content.ID] = true
+			return true, nil
+		}
 	}
 	return false, nil
 }
@@ -316,11 +312,6 @@ func (e *Erasure) selects(i *dynamo.OwnedItem) (bool, error) {
 // refused reports whether one of the refusals is of a record of the erasure.
 func (e *Erasure) refused(all []receipt.Refusal) bool {
 	return slices.ContainsFunc(all, func(r receipt.Refusal) bool { return r.RecordID != nil && e.known.Objects[*r.RecordID] })
-}
-
-// names reports whether a text of the item has the id.
-func names(i *dynamo.OwnedItem, id value.ID) bool {
-	return slices.ContainsFunc(i.Texts(), func(text string) bool { return strings.Contains(text, id.String()) })
 }
 
 // left looks once more, and says what is left: messages, items that belong to the
@@ -354,12 +345,13 @@ func (e *Erasure) leftItems(ctx context.Context) (lines []string, items EraseCou
 	items = EraseCounts{}
 	err = e.each(ctx, func(i *dynamo.OwnedItem) error {
 		selected, err := e.selects(i)
-		if err != nil || !selected && (e.all() || !names(i, e.Customer)) {
+		if err != nil || !selected && (e.all() || !i.Names(e.Customer)) {
 			return err
 		}
-		s, err := i.Record()
+		content, err := i.Content()
+		s, isRecord := content.(*commerce.Stored)
 		switch {
-		case selected || s == nil:
+		case selected || !isRecord:
 			items.add(i)
 		case !s.Deleted && len(lines) < maxLeft:
 			lines = append(lines, fmt.Sprintf("%s %s names the customer, but not as its customerId", s.Kind, s.ID))

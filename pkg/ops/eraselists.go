@@ -71,7 +71,7 @@ type listChunk struct {
 // unnamedChunks are the contents of chunks that are part of no list.
 func (e *Erasure) unnamedChunks(ctx context.Context) (map[listChunk]uint64, error) {
 	chunks := map[listChunk]uint64{}
-	err := e.eraser.EachItem(ctx, e.Organization, func(i *dynamo.OwnedItem) error {
+	err := e.Table.EachItem(ctx, e.Organization, func(i *dynamo.OwnedItem) error {
 		if list, c, ok := i.Chunk(); ok {
 			chunks[listChunk{list, c.Number}] = c.ContentID
 		}
