@@ -2,10 +2,8 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -56,20 +54,15 @@ func (t *Table) covered(ctx context.Context, org value.ID, list string) (end ind
 }
 
 // PutManifest replaces the manifest of the version before m's; for version 1
-// there must be none. It reports false, and has written nothing, when another
-// writer was faster. A write that meets its own earlier try has succeeded.
-// After an error the write may have been made nevertheless.
+// there must be none. It reports false when another version is there. After that, as
+// after an error, the write may have been made nevertheless: its answer was lost, and
+// another writer has replaced it since.
 func (t *Table) PutManifest(ctx context.Context, org value.ID, list, which string, m index.StoredManifest) (bool, error) {
 	if err := checkBody("a manifest", m.Body); err != nil {
 		return false, err
 	}
 	it := encode(manifestKey(org, list, which), typeManifest, manifestItem(m))
-	repeated := false
-	current, done, err := t.putOnce(ctx, "put a manifest", it, newToken(), ifLast(attrItemVersion, m.Version-1), noteRepetition(&repeated))
-	if err == nil && !done && repeated && getUnsigned(current, attrItemVersion) != m.Version {
-		// Either the first try was written and then replaced, or it never was.
-		err = fault.Busy(fmt.Errorf("put version %d of the manifest of %s: its answer was lost and another version is there now", m.Version, list))
-	}
+	_, done, err := t.putOnce(ctx, "put a manifest", it, newToken(), ifLast(attrItemVersion, m.Version-1))
 	return done, err
 }
 
@@ -83,20 +76,4 @@ func (t *Table) DeleteManifest(ctx context.Context, org value.ID, list, which st
 		return fault.ErrChanged
 	}
 	return err
-}
-
-// noteRepetition is an option of a call that sets repeated when the SDK sends
-// the request more than once.
-func noteRepetition(repeated *bool) func(*dynamodb.Options) {
-	return func(o *dynamodb.Options) { o.Retryer = repetitionNoter{o.Retryer, repeated} }
-}
-
-type repetitionNoter struct {
-	aws.Retryer
-	repeated *bool
-}
-
-func (n repetitionNoter) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
-	*n.repeated = true
-	return n.Retryer.GetRetryToken(ctx, err)
 }

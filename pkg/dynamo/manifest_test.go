@@ -92,22 +92,3 @@ func TestBodyThatFitsNoItemIsRefused(t *testing.T) {
 		t.Errorf("a body of %d bytes: %t, %v", len(larger.Body), done, err)
 	}
 }
-
-// A writer whose answer was lost cannot tell whether it was faster once its
-// version has been replaced: saying that it was not would let it reuse what
-// the manifest names.
-func TestReplacedManifestIsInDoubtAfterALostAnswer(t *testing.T) {
-	table, b := breakingTable(t, "PutItem")
-	org := value.NewID()
-	b.act = func() {
-		putManifest(t, table, org, index.StoredManifest{Version: 2, Body: []byte("other")})
-	}
-	b.armed.Store(true)
-	done, err := table.PutManifest(t.Context(), org, list, liveManifest, index.StoredManifest{Version: 1, Body: []byte("own")})
-	if done || err == nil {
-		t.Errorf("got %t, %v, want an error", done, err)
-	}
-	if done, err := table.PutManifest(t.Context(), org, list, liveManifest, index.StoredManifest{Version: 1}); done || err != nil {
-		t.Errorf("a writer that comes late: got %t, %v, want a lost race", done, err)
-	}
-}

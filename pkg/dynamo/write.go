@@ -160,12 +160,12 @@ func (t *Table) remove(k key, c condition) write {
 // done is false, and current is the item as it is, nil if there is none. Each
 // kind of write has a method of its own, so that the linker leaves out of a
 // function the requests that it never makes and may not make.
-func (t *Table) putItem(ctx context.Context, tried string, w write, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
+func (t *Table) putItem(ctx context.Context, tried string, w write) (current item, done bool, err error) {
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: w.Put.TableName, Item: w.Put.Item,
 		ConditionExpression: w.Put.ConditionExpression, ExpressionAttributeValues: w.Put.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: w.Put.ReturnValuesOnConditionCheckFailure,
-	}, options...)
+	})
 	return result(tried, err)
 }
 
@@ -200,9 +200,9 @@ func (t *Table) removeAll(ctx context.Context, tried string, keys []key) error {
 
 // putOnce puts an item under a token, which it sets. A put that meets its own
 // earlier try, whose answer was lost, knows it by the token and is done.
-func (t *Table) putOnce(ctx context.Context, tried string, it item, token uint64, c condition, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
+func (t *Table) putOnce(ctx context.Context, tried string, it item, token uint64, c condition) (current item, done bool, err error) {
 	it[attrToken] = num(token)
-	current, done, err = t.putItem(ctx, tried, t.put(it, c), options...)
+	current, done, err = t.putItem(ctx, tried, t.put(it, c))
 	return current, done || err == nil && getUnsigned(current, attrToken) == token, err
 }
 

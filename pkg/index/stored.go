@@ -98,9 +98,9 @@ type Requester interface {
 	// TailEnd returns the position of the last entry that was ever appended; of
 	// one that has expired, Sequence and At.
 	TailEnd(ctx context.Context, org value.ID, list string) (Position, error)
-	// PutManifest replaces version m.Version-1. It reports false, and has
-	// written nothing, when the manifest has another version. After an error
-	// the write may have been made nevertheless.
+	// PutManifest replaces version m.Version-1. It reports false when the manifest
+	// has another version: what to write must be made anew of that one. After false,
+	// as after an error, the write may have been made nevertheless, and been replaced.
 	PutManifest(ctx context.Context, org value.ID, list, which string, m StoredManifest) (bool, error)
 	// RequestJob requests a job that starts at due or later; the earlier of two
 	// times counts.
