@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -18,32 +17,7 @@ import (
 const (
 	attrActive    = "active"
 	activityLease = 30 * time.Second
-	// maxMemory bounds the keys that a process remembers.
-	maxMemory = 50_000
 )
-
-// memory remembers a value for each key, until there are too many. Its zero
-// value is ready, and safe for concurrent use.
-type memory[K comparable, V any] struct {
-	mu     sync.Mutex
-	values map[K]V
-}
-
-// get returns the zero value for a key that is not remembered.
-func (m *memory[K, V]) get(k K) V {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.values[k]
-}
-
-func (m *memory[K, V]) set(k K, v V) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.values == nil || len(m.values) >= maxMemory {
-		m.values = map[K]V{}
-	}
-	m.values[k] = v
-}
 
 // Activity reads until when an organization is active, eventually consistent; 0
 // when it never was. No entry with a later time is in a tail of its records or
@@ -55,7 +29,7 @@ func (t *Table) Activity(ctx context.Context, org value.ID) (value.Time, error) 
 
 // announce raises the activity of an organization to the time of an entry.
 func (t *Table) announce(ctx context.Context, org value.ID, at value.Time) error {
-	if at <= t.active.get(org) {
+	if at <= t.active.Get(org) {
 		return nil
 	}
 	until := at.Add(activityLease)
@@ -68,7 +42,7 @@ func (t *Table) announce(ctx context.Context, org value.ID, at value.Time) error
 	if !done {
 		until = getTime(current, attrActive)
 	}
-	t.active.set(org, until)
+	t.active.Set(org, until)
 	return nil
 }
 

@@ -241,7 +241,7 @@ func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 	}
 	for i, r := range refs {
 		if found[i].SenderKeys = signed[senderKeysKey(r.OrganizationID)]; !found[i].SenderKeys {
-			t.unsigned.set(r.OrganizationID, value.TimeOf(t.now()))
+			t.unsigned.Set(r.OrganizationID, true)
 		}
 	}
 	return found
@@ -249,7 +249,7 @@ func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 
 // SendsUnsigned reports whether this process has found that the organization has
 // no keys of signed senders.
-func (t *Table) SendsUnsigned(org value.ID) bool { return t.unsigned.get(org) != 0 }
+func (t *Table) SendsUnsigned(org value.ID) bool { return t.unsigned.Get(org) }
 
 // CreateRecords stores records of any kind and organization that are new, and
 // answers in their order: nil for one that is stored, [fault.ErrChanged] for one

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/commerce-integration/service/pkg/base/bounded"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -24,17 +25,23 @@ type Table struct {
 	client *dynamodb.Client
 	name   string
 	now    func() time.Time
-	packer func() *packer               // of payloads, made when it is first needed
-	active memory[value.ID, value.Time] // until when organizations are known to be active
+	packer func() *packer                     // of payloads, made when it is first needed
+	active *bounded.Map[value.ID, value.Time] // until when organizations are known to be active
 	// unsigned are the organizations that are known to have no keys of signed senders.
-	unsigned memory[value.ID, value.Time]
-	tails    memory[string, writtenTail] // by partition key
+	unsigned *bounded.Map[value.ID, bool]
+	tails    *bounded.Map[string, writtenTail] // by partition key
 }
+
+// maxRemembered bounds the keys that a process remembers.
+const maxRemembered = 50_000
 
 // New returns the table of the name; now is the clock that decides what has
 // expired.
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
-	return &Table{client: client, name: name, now: now, packer: sync.OnceValue(newPacker)}
+	return &Table{
+		client: client, name: name, now: now, packer: sync.OnceValue(newPacker), active: bounded.New[value.ID, value.Time](maxRemembered),
+		unsigned: bounded.New[value.ID, bool](maxRemembered), tails: bounded.New[string, writtenTail](maxRemembered),
+	}
 }
 
 // Name returns the table's name.

@@ -74,7 +74,7 @@ type writtenTail struct {
 // dies then. Its error ends the attempt.
 func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry func(next index.Position) (body []byte, err error)) (next index.Position, err error) {
 	token, tail := newToken(), tailPartition(org, list)
-	last := t.tails.get(tail)
+	last := t.tails.Get(tail)
 	ask := !last.alone || t.now().Sub(last.at) >= writtenTime
 	err = retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
 		end := last.Position
@@ -103,7 +103,7 @@ func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry
 		it[attrExpires] = num(now.Add(TailRetention).Unix())
 		_, done, err = t.putOnce(ctx, "append to the tail", it, token, ifAbsent)
 		if done {
-			t.tails.set(tail, writtenTail{next, now, end.Sequence == last.Sequence})
+			t.tails.Set(tail, writtenTail{next, now, end.Sequence == last.Sequence})
 		}
 		ask = true
 		return done, err

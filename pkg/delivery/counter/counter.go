@@ -18,11 +18,11 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/base/bounded"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/retry"
@@ -68,13 +68,12 @@ type Counter struct {
 	clock  func() time.Time
 	logger *slog.Logger
 
-	mu      sync.Mutex
-	tallies map[value.ID]*webhook.Tally // by endpoint, as last read or written
+	tallies *bounded.Map[value.ID, *webhook.Tally] // by endpoint, as last read or written
 }
 
 // New returns a counter.
 func New(store Store, q Queue, clock func() time.Time, logger *slog.Logger) *Counter {
-	return &Counter{store: store, queue: q, clock: clock, logger: logger, tallies: map[value.ID]*webhook.Tally{}}
+	return &Counter{store: store, queue: q, clock: clock, logger: logger, tallies: bounded.New[value.ID, *webhook.Tally](maxRemembered)}
 }
 
 // Handle counts a batch. When the table fails, the whole batch fails, and what
@@ -137,7 +136,7 @@ func (c *Counter) endpoint(ctx context.Context, outcomes []webhook.StreamOutcome
 // count writes the tally after the outcomes, and returns it.
 func (c *Counter) count(ctx context.Context, outcomes []webhook.StreamOutcome, since value.Time) (*webhook.Tally, error) {
 	d := outcomes[0].Next
-	tally := c.recall(d.EndpointID)
+	tally := c.tallies.Get(d.EndpointID)
 	if tally == nil {
 		var err error
 		if tally, err = c.store.Tally(ctx, d.OrganizationID, d.EndpointID); err != nil {
@@ -159,10 +158,10 @@ func (c *Counter) count(ctx context.Context, outcomes []webhook.StreamOutcome, s
 		return done, err
 	})
 	if err != nil {
-		c.remember(d.EndpointID, nil) // it may be written
+		c.tallies.Set(d.EndpointID, nil) // it may be written
 		return nil, err
 	}
-	c.remember(d.EndpointID, tally)
+	c.tallies.Set(d.EndpointID, tally)
 	return tally, nil
 }
 
@@ -225,22 +224,5 @@ func (c *Counter) probeSoon(ctx context.Context, outcomes []webhook.StreamOutcom
 			c.logger.WarnContext(ctx, "the next probe is left to the sweeper", "deliveryId", d.ID, "error", err)
 		}
 		return
-	}
-}
-
-func (c *Counter) recall(endpoint value.ID) *webhook.Tally {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.tallies[endpoint]
-}
-
-func (c *Counter) remember(endpoint value.ID, tally *webhook.Tally) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.tallies) >= maxRemembered {
-		clear(c.tallies)
-	}
-	if delete(c.tallies, endpoint); tally != nil {
-		c.tallies[endpoint] = tally
 	}
 }
