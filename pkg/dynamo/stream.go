@@ -23,6 +23,10 @@ func StreamType(r *events.DynamoDBEventRecord) string {
 	return ""
 }
 
+// StreamPartition returns the partition key of a stream record's item. The records
+// of a partition come in order.
+func StreamPartition(r *events.DynamoDBEventRecord) string { return r.Change.NewImage[attrPK].String() }
+
 // Types of items that reach the stream's consumers.
 const (
 	StreamRecord = typeRecord

@@ -3,12 +3,8 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
-	"strconv"
-
-	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -19,31 +15,6 @@ const maxTallyTries = 4
 
 // A tally is an item: attrBody is its own form, rev its revision, and attrWrite
 // the token of its last write.
-
-// Outcome returns the outcome of an attempt that counts; nil for any other change.
-func (Stream) Outcome(r *events.DynamoDBEventRecord, shard string) (*webhook.StreamOutcome, error) {
-	if StreamType(r) != StreamEvent || r.Change.OldImage == nil { // a new delivery has no outcome
-		return nil, nil
-	}
-	previous, next, err := Stream{}.DeliveryChange(r)
-	if err != nil || next.Test || next.AttemptCount != previous.AttemptCount+1 || len(next.Attempts) == 0 {
-		return nil, err
-	}
-	if shard == "" { // of a mapping without a window; within a partition records come in order
-		shard = strconv.Itoa(shardOf(next.ID))
-	}
-	return &webhook.StreamOutcome{
-		Previous: previous, Next: next, Shard: shardID(r.EventSourceArn, shard),
-		Sequence: r.Change.SequenceNumber, At: value.TimeOf(r.Change.ApproximateCreationDateTime.Time),
-	}, nil
-}
-
-// shardID identifies a shard of a stream in 48 bits.
-func shardID(stream, shard string) int64 {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(stream + shard))
-	return int64(hash.Sum64() >> 16) //nolint:gosec // 48 bits
-}
 
 // Tally reads what is counted of an endpoint, strongly consistent: an empty one
 // when nothing is.

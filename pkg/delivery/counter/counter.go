@@ -16,6 +16,7 @@ package counter
 
 import (
 	"context"
+	"hash/fnv"
 	"log/slog"
 	"maps"
 	"time"
@@ -82,7 +83,7 @@ func New(store Store, q Queue, clock func() time.Time, logger *slog.Logger) *Cou
 func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBTimeWindowEvent) (failures []events.DynamoDBBatchItemFailure) {
 	outcomes := map[value.ID][]webhook.StreamOutcome{}
 	for i := range batch.Records {
-		o, err := decoded(&batch.Records[i], batch.ShardID)
+		o, err := outcome(&batch.Records[i], batch.ShardID)
 		if err != nil {
 			c.logger.ErrorContext(ctx, "an attempt was not counted", "sequence", batch.Records[i].Change.SequenceNumber, "error", err)
 		}
@@ -105,11 +106,31 @@ func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBTimeWindowEve
 	return nil
 }
 
-// decoded decodes a record. A panic is an error, or it would block the shard for
-// good.
-func decoded(r *events.DynamoDBEventRecord, shard string) (o *webhook.StreamOutcome, err error) {
+// outcome returns the outcome of an attempt that counts; nil for any other change. A
+// panic is an error, or it would block the shard for good.
+func outcome(r *events.DynamoDBEventRecord, shard string) (o *webhook.StreamOutcome, err error) {
 	defer fault.Recovered(&err)
-	return dynamo.Stream{}.Outcome(r, shard)
+	if dynamo.StreamType(r) != dynamo.StreamEvent || r.Change.OldImage == nil { // a new delivery has no outcome
+		return nil, nil
+	}
+	previous, next, err := dynamo.Stream{}.DeliveryChange(r)
+	if err != nil || next.Test || next.AttemptCount != previous.AttemptCount+1 || len(next.Attempts) == 0 {
+		return nil, err
+	}
+	if shard == "" { // of a mapping without a window
+		shard = dynamo.StreamPartition(r)
+	}
+	return &webhook.StreamOutcome{
+		Previous: previous, Next: next, Shard: shardID(r.EventSourceArn, shard),
+		Sequence: r.Change.SequenceNumber, At: value.TimeOf(r.Change.ApproximateCreationDateTime.Time),
+	}, nil
+}
+
+// shardID identifies a shard of a stream in 48 bits.
+func shardID(stream, shard string) int64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(stream + shard))
+	return int64(hash.Sum64() >> 16) //nolint:gosec // 48 bits
 }
 
 // endpoint counts outcomes of one endpoint and changes its routing. The endpoint is
