@@ -197,7 +197,7 @@ func (t *Table) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) 
 			return nil, fmt.Errorf("a message of delivery %s names another event than it", r.DeliveryID)
 		}
 		inputs[i] = webhook.DeliveryInput{Delivery: d, Payload: of[[]byte](found, k[1]), Endpoint: of[*webhook.Endpoint](found, k[2])}
-		inputs[i].Application = stateOf(of[*account.Application](found, k[3]))
+		inputs[i].Application = webhook.StateOf(of[*account.Application](found, k[3]))
 	}
 	return inputs, nil
 }

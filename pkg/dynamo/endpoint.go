@@ -108,7 +108,7 @@ func (t *Table) Directory(ctx context.Context, org value.ID) (*webhook.Directory
 			if err != nil {
 				return false, err
 			}
-			d.Applications[app.ID] = stateOf(app)
+			d.Applications[app.ID] = webhook.StateOf(app)
 		case typeEndpoint:
 			e, err := decodeEndpoint(it)
 			if err != nil || e == nil {
@@ -119,22 +119,6 @@ func (t *Table) Directory(ctx context.Context, org value.ID) (*webhook.Directory
 		return true, nil
 	})
 	return d, err
-}
-
-// ApplicationState reads the state of an application, strongly consistent.
-func (t *Table) ApplicationState(ctx context.Context, org, id value.ID) (webhook.ApplicationState, error) {
-	app, err := t.Application(ctx, org, id)
-	return stateOf(app), err
-}
-
-func stateOf(app *account.Application) webhook.ApplicationState {
-	switch {
-	case app == nil:
-		return webhook.ApplicationAbsent
-	case app.Status == account.Suspended:
-		return webhook.ApplicationSuspended
-	}
-	return webhook.ApplicationActive
 }
 
 // ChangeEndpoint stores what change makes of the endpoint, unless that is the

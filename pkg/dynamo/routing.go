@@ -78,21 +78,9 @@ func routingAttributes(r webhook.Routing, endpoint value.ID) item {
 		attributes[attrAlert] = str(r.Alert.Type)
 	}
 	if r.Circuit != nil {
-		attributes[attrGSI1PK], attributes[attrGSI1SK] = str(duePartition(shardOf(endpoint))), str(circuitMark(circuitDue(r.Circuit), endpoint))
+		attributes[attrGSI1PK], attributes[attrGSI1SK] = str(duePartition(shardOf(endpoint))), str(circuitMark(r.Circuit.LookAt(), endpoint))
 	}
 	return attributes
-}
-
-// circuitDue is when the sweeper looks at a circuit: at one whose probe comes
-// soon, in case that was lost.
-func circuitDue(c *webhook.Circuit) value.Time {
-	switch {
-	case !c.Open() && c.ClosedAt != nil:
-		return *c.ClosedAt
-	case c.Soon():
-		return c.ProbeAt.Add(webhook.ProbeInterval)
-	}
-	return c.ProbeAt
 }
 
 // reroute is the write of an endpoint's next routing, as [rerouting] makes it.

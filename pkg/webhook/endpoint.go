@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
@@ -107,6 +108,17 @@ const (
 	ApplicationActive
 	ApplicationSuspended
 )
+
+// StateOf is the state of an application; nil is absent.
+func StateOf(a *account.Application) ApplicationState {
+	switch {
+	case a == nil:
+		return ApplicationAbsent
+	case a.Status == account.Suspended:
+		return ApplicationSuspended
+	}
+	return ApplicationActive
+}
 
 // WebhookEndpoint is an endpoint as the API shows it.
 type WebhookEndpoint struct { //nolint:revive // the contract's name

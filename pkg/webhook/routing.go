@@ -78,6 +78,18 @@ func openCircuit(first time.Duration, now value.Time) *Circuit {
 // counter, which planned it, brings it about.
 func (c *Circuit) Soon() bool { return c.Open() && c.IntervalMs > 0 && c.Interval() < ProbeInterval }
 
+// LookAt is when the sweeper looks at the circuit: at one whose probe comes soon, in
+// case that was lost.
+func (c *Circuit) LookAt() value.Time {
+	switch {
+	case !c.Open() && c.ClosedAt != nil:
+		return *c.ClosedAt
+	case c.Soon():
+		return c.ProbeAt.Add(ProbeInterval)
+	}
+	return c.ProbeAt
+}
+
 // Open reports whether the circuit holds events.
 func (c *Circuit) Open() bool { return c != nil && c.State == CircuitOpen }
 

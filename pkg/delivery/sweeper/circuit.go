@@ -115,8 +115,8 @@ func (s *Sweeper) announce(ctx context.Context, e *webhook.Endpoint, now value.T
 // hold says why events of the endpoint must wait. An application that is
 // gone takes its endpoints with it.
 func (s *Sweeper) hold(ctx context.Context, e *webhook.Endpoint) (webhook.HeldReason, error) {
-	application, err := s.store.ApplicationState(ctx, e.OrganizationID, e.ApplicationID)
-	hold, gone := webhook.MaySend(e, application)
+	application, err := s.store.Application(ctx, e.OrganizationID, e.ApplicationID)
+	hold, gone := webhook.MaySend(e, webhook.StateOf(application))
 	if gone {
 		hold = webhook.HeldSuspended
 	}

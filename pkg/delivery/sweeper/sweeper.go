@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/deadline"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -51,7 +52,7 @@ type Store interface {
 	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error)
 	Tally(ctx context.Context, org, endpoint value.ID) (*webhook.Tally, error)
 	FinishEndpointDeletion(ctx context.Context, org, id value.ID) error
-	ApplicationState(ctx context.Context, org, id value.ID) (webhook.ApplicationState, error)
+	Application(ctx context.Context, org, id value.ID) (*account.Application, error)
 	// Beat writes the heartbeat that the stream's consumers get.
 	Beat(ctx context.Context, now value.Time) error
 	// DueJobs finds the index jobs that are due, the longest due first.
