@@ -226,7 +226,7 @@ func (w *harness) until(since time.Duration) {
 func (w *harness) nextRun() time.Time {
 	w.t.Helper()
 	end := w.start.AddDate(1000, 0, 0)
-	marks := make([]time.Time, dynamo.DueShards)
+	marks := make([]time.Time, dynamo.Shards)
 	var group errgroup.Group
 	group.SetLimit(4)
 	for shard := range marks {

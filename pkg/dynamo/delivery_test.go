@@ -132,7 +132,7 @@ func TestDueMarksComeInTheOrderOfTime(t *testing.T) {
 		createRow(t, table, r)
 	}
 	var before, after int
-	for shard := range dynamo.DueShards {
+	for shard := range dynamo.Shards {
 		due, err := table.Due(t.Context(), shard, "", now.Add(21*time.Second), 100)
 		must(t, err)
 		for i := 1; i < len(due); i++ {
@@ -187,7 +187,7 @@ func TestDueMarkMovesOnce(t *testing.T) {
 
 func findDue(t *testing.T, table *dynamo.Table, before value.Time) webhook.Due {
 	t.Helper()
-	for shard := range dynamo.DueShards {
+	for shard := range dynamo.Shards {
 		due, err := table.Due(t.Context(), shard, "", before, 10)
 		must(t, err)
 		if len(due) > 0 {

@@ -12,9 +12,6 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// DueShards is the number of partitions that due marks are spread over.
-const DueShards = shards
-
 // markDue puts an item under a due mark.
 func markDue(it item, id value.ID, at value.Time) {
 	it[attrGSI1PK], it[attrGSI1SK] = str(duePartition(shardOf(id))), str(timedSort(at, id))
@@ -124,7 +121,7 @@ func (t *Table) Held(ctx context.Context, org, endpoint value.ID, cursor string,
 
 func unsentPartitions(endpoint value.ID, prefixes ...string) (partitions []string) {
 	for _, prefix := range prefixes {
-		for shard := range shards {
+		for shard := range Shards {
 			partitions = append(partitions, unsentPartition(prefix, endpoint, shard))
 		}
 	}
@@ -143,7 +140,7 @@ const (
 // that moves meanwhile may be found in two partitions, and is returned once.
 func (t *Table) oldest(ctx context.Context, partitions []string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
 	pages := make([][]webhook.UnsentDelivery, len(partitions))
-	for share := min(limit, minShare+2*limit/shards); ; share = limit {
+	for share := min(limit, minShare+2*limit/Shards); ; share = limit {
 		err := parallel.UntilError(ctx, maxUnsentReads, slices.All(partitions), func(ctx context.Context, i int, pk string) (err error) {
 			pages[i], err = t.unsentIn(ctx, pk, org, after, before, share)
 			return err

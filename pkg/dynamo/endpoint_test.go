@@ -110,7 +110,7 @@ func unexpectedChange(t *testing.T) func(*webhook.Endpoint) (*webhook.Endpoint, 
 func allDue(t *testing.T, table *dynamo.Table) []webhook.Due {
 	t.Helper()
 	var found []webhook.Due
-	for shard := range dynamo.DueShards {
+	for shard := range dynamo.Shards {
 		due, err := table.Due(t.Context(), shard, "", 1<<50, 100)
 		must(t, err)
 		for _, d := range due {

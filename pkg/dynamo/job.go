@@ -9,9 +9,6 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 )
 
-// JobShards is the number of partitions that jobs are spread over.
-const JobShards = shards
-
 // jobState is a job as it is stored; the zero value means none. GSI1 has it under
 // its due mark, the time at which it was or will be due. Moving the mark costs
 // two write units, so it stays where that is right again within seconds: when a

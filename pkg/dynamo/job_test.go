@@ -71,7 +71,7 @@ func (j *jobs) end(taken *index.Job, next *time.Duration) {
 // due lists the jobs of all shards that are due so long after the start.
 func (j *jobs) due(after time.Duration) (found []index.Job) {
 	j.t.Helper()
-	for shard := range dynamo.JobShards {
+	for shard := range dynamo.Shards {
 		some, err := j.DueJobs(j.t.Context(), shard, jobStart.Add(after), 100)
 		if err != nil {
 			j.t.Error(err)
@@ -227,7 +227,7 @@ func TestDueJobsComeLongestDueFirst(t *testing.T) {
 		must(t, j.RequestJob(t.Context(), j.org, fmt.Sprintf("list%d", i), jobStart.Add(time.Duration(lists-i)*time.Second)))
 	}
 	seen := 0
-	for shard := range dynamo.JobShards {
+	for shard := range dynamo.Shards {
 		all, err := j.DueJobs(t.Context(), shard, jobStart.Add(time.Hour), 100)
 		must(t, err)
 		seen += len(all)

@@ -57,9 +57,9 @@ const (
 	typeHeartbeat    = "beat"
 )
 
-// shards is the number of partition keys of an organization's records of a
-// kind, of its deliveries, and of an endpoint's unsent ones.
-const shards = 16
+// Shards is the number of partition keys of an organization's records of a kind, of
+// its deliveries, of an endpoint's unsent ones, of due marks and of jobs.
+const Shards = 16
 
 // key is the primary key of an item.
 type key struct{ pk, sk string }
@@ -91,7 +91,7 @@ func organizationOf(pk string) (value.ID, error) {
 func shardOf(id value.ID) int {
 	h := fnv.New32a()
 	h.Write(id[:])
-	return int(h.Sum32() % shards)
+	return int(h.Sum32() % Shards)
 }
 
 func recordPartition(org value.ID, kind string, shard int) string {
@@ -276,7 +276,7 @@ func jobPartition(org value.ID, list string) string {
 	h := fnv.New32a()
 	h.Write(org[:])
 	h.Write([]byte(list))
-	return jobShard(int(h.Sum32() % JobShards))
+	return jobShard(int(h.Sum32() % Shards))
 }
 
 func jobShard(shard int) string { return "JOB#" + hexDigit(shard) }

@@ -28,9 +28,9 @@ func (t *Table) Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored,
 // next is the id before which the following ones are; zero at the end. A page may
 // hold fewer than limit, even none, before the end.
 func (t *Table) Receipts(ctx context.Context, org, before value.ID, limit int) (found []*receipt.Stored, next value.ID, err error) {
-	pages, ends := make([][]*receipt.Stored, shards), make([]value.ID, shards)
+	pages, ends := make([][]*receipt.Stored, Shards), make([]value.ID, Shards)
 	group, ctx := errgroup.WithContext(ctx)
-	for shard := range shards {
+	for shard := range Shards {
 		group.Go(func() (err error) {
 			pages[shard], ends[shard], err = t.latestReceipts(ctx, org, shard, before, limit)
 			return err
@@ -55,7 +55,7 @@ func (t *Table) Receipts(ctx context.Context, org, before value.ID, limit int) (
 }
 
 // latestReceipts reads one page of a shard. It is larger than the shard's part of
-// the limit, so that it rarely ends before those of the other shards. end is the
+// the limit, so that it rarely ends before those of the other Shards. end is the
 // id down to which it was read, zero when it was read to its end.
 func (t *Table) latestReceipts(ctx context.Context, org value.ID, shard int, before value.ID, limit int) (found []*receipt.Stored, end value.ID, err error) {
 	in := partition(recordPartition(org, receiptKind, shard), "")

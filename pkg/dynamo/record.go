@@ -108,10 +108,6 @@ func sameRecord(a, b item) bool {
 		getString(a, attrDoc) == getString(b, attrDoc) && getBool(a, attrDeleted) == getBool(b, attrDeleted)
 }
 
-// Shards is the number of shards of an organization's records of a kind, and
-// of its deliveries.
-const Shards = shards
-
 // RecordsPage reads one page of a shard of the organization's records of the
 // kind, tombstones included, in the order of their ids, strongly consistent.
 // after is "" at the start, then the next that the page before gave; next is

@@ -119,7 +119,7 @@ func TestACircuitLiesUnderADueMark(t *testing.T) {
 	due := func(at value.Time) webhook.Due {
 		t.Helper()
 		d := findDue(t, table, at+1)
-		for shard := range dynamo.DueShards {
+		for shard := range dynamo.Shards {
 			if early, err := table.Due(t.Context(), shard, "", at, 10); len(early) > 0 || err != nil {
 				t.Errorf("due before %s: %+v, %v", at, early, err)
 			}

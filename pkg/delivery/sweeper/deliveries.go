@@ -32,7 +32,7 @@ const (
 // due marks. It reads marks before it sends any delivery, so that the
 // organizations alternate however many deliveries one of them has.
 func (s *Sweeper) sendDue(ctx context.Context) (others []webhook.Due, err error) {
-	var scans [dynamo.DueShards][]webhook.Due
+	var scans [dynamo.Shards][]webhook.Due
 	err = eachPartition(func(shard int) (err error) {
 		scans[shard], err = s.readDue(ctx, shard)
 		return s.failed(ctx, err, "shard", shard)

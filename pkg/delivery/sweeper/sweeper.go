@@ -144,7 +144,7 @@ func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
 func eachPartition(read func(shard int) error) error {
 	var group errgroup.Group
 	group.SetLimit(maxPartitions)
-	for shard := range dynamo.DueShards {
+	for shard := range dynamo.Shards {
 		group.Go(func() error { return read(shard) })
 	}
 	return group.Wait()

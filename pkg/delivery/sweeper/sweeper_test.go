@@ -315,7 +315,7 @@ func TestDeliveriesOfADeletedEndpointAreCancelled(t *testing.T) {
 		h.check(t, delivery, webhook.DeliveryCancelled)
 	}
 	h.check(t, failed, webhook.DeliveryFailed)
-	for shard := range dynamo.DueShards {
+	for shard := range dynamo.Shards {
 		if due, err := h.Table.Due(t.Context(), shard, "", 1<<50, 10); len(due) > 0 || err != nil {
 			t.Errorf("due marks left: %+v, %v", due, err)
 		}
