@@ -27,37 +27,68 @@ const (
 	maxInsertTries    = 10      // with the pauses up to two seconds
 )
 
-// errRefused is the error of a statement whose condition does not hold, and of an
-// INSERT whose key is taken.
-var errRefused = errors.New("a condition does not hold")
+// errRefused is the error of an INSERT whose key is taken.
+var errRefused = errors.New("the key is taken")
 
 // insert creates the items whose keys are free, in batches, so many at a time. It
 // returns an error for each: nil when it is created, and errRefused when its key
 // is taken; of two with the same key that is the second. An item whose creation
 // was not answered may be reported as taken.
 func (t *Table) insert(ctx context.Context, tried string, items []item, atATime int) []error {
-	errs, statements := make([]error, len(items)), make([]types.BatchStatementRequest, len(items))
+	errs := make([]error, len(items))
 	var batches [][]int
-	seen, size := make(map[key]bool, len(items)), 0
+	seen, room := make(map[key]bool, len(items)), 0
 	for i, it := range items {
 		if seen[keyOf(it)] {
 			errs[i] = errRefused
 			continue
 		}
-		seen[keyOf(it)], statements[i] = true, t.insertion(it)
-		more := itemSize(it)
-		if last := len(batches) - 1; last < 0 || len(batches[last]) == maxInsertItems || size+more > maxInsertBytes {
-			batches, size = append(batches, nil), 0
+		seen[keyOf(it)] = true
+		last, size := len(batches)-1, itemSize(it)
+		if last < 0 || len(batches[last]) == maxInsertItems || size > room {
+			batches, last, room = append(batches, nil), last+1, maxInsertBytes
 		}
-		last := len(batches) - 1
-		batches[last], size = append(batches[last], i), size+more
+		batches[last], room = append(batches[last], i), room-size
 	}
-	parallel.Each(atATime, slices.All(batches), func(_ int, batch []int) {
-		for i, err := range t.execute(ctx, tried, maxInsertTries, picked(statements, batch)) {
-			errs[batch[i]] = err
-		}
-	})
+	parallel.Each(atATime, slices.All(batches), func(_ int, batch []int) { t.insertBatch(ctx, tried, items, batch, errs) })
 	return errs
+}
+
+// insertBatch creates the items at some positions together, each on its own, and
+// repeats what the table throttled or failed at. It sets the errors of those that
+// are not created.
+func (t *Table) insertBatch(ctx context.Context, tried string, items []item, left []int, errs []error) {
+	err := retry.Contended(ctx, maxInsertTries, func() (done bool, err error) {
+		statements := make([]types.BatchStatementRequest, len(left))
+		for i, at := range left {
+			statements[i] = t.insertion(items[at])
+		}
+		out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: statements})
+		if err != nil {
+			return false, wrap(tried, err)
+		}
+		if len(out.Responses) != len(left) {
+			return false, fault.Busy(fmt.Errorf("%s: %d answers to %d statements", tried, len(out.Responses), len(left)))
+		}
+		var again []int
+		for i, at := range left {
+			refusal := out.Responses[i].Error
+			switch {
+			case refusal == nil:
+			case throttles[string(refusal.Code)]:
+				again = append(again, at)
+			case refusal.Code == types.BatchStatementErrorCodeEnumDuplicateItem, refusal.Code == types.BatchStatementErrorCodeEnumConditionalCheckFailed:
+				errs[at] = errRefused
+			default:
+				errs[at] = fmt.Errorf("%s: %s: %s", tried, refusal.Code, aws.ToString(refusal.Message))
+			}
+		}
+		left = again
+		return len(left) == 0, nil
+	})
+	for _, at := range left {
+		errs[at] = err
+	}
 }
 
 // insertion is the statement that creates an item, its key first.
@@ -70,14 +101,6 @@ func (t *Table) insertion(it item) types.BatchStatementRequest {
 	}
 	statement := `INSERT INTO "` + t.name + `" VALUE {'` + strings.Join(names, `': ?, '`) + `': ?}`
 	return types.BatchStatementRequest{Statement: &statement, Parameters: values}
-}
-
-func picked(statements []types.BatchStatementRequest, which []int) []types.BatchStatementRequest {
-	some := make([]types.BatchStatementRequest, len(which))
-	for i, at := range which {
-		some[i] = statements[at]
-	}
-	return some
 }
 
 // Bytes of an item, about: of each site, and of all but its body and sites.
@@ -100,43 +123,4 @@ func itemSize(it item) int {
 		}
 	}
 	return size
-}
-
-// execute executes statements together, each on its own, and repeats those that
-// the table throttled or failed at. It returns an error for each, nil when it was
-// executed.
-func (t *Table) execute(ctx context.Context, tried string, tries int, statements []types.BatchStatementRequest) []error {
-	errs, left := make([]error, len(statements)), make([]int, len(statements))
-	for i := range left {
-		left[i] = i
-	}
-	err := retry.Contended(ctx, tries, func() (done bool, err error) {
-		some := picked(statements, left)
-		out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: some})
-		if err != nil {
-			return false, wrap(tried, err)
-		}
-		if len(out.Responses) != len(some) {
-			return false, fault.Busy(fmt.Errorf("%s: %d answers to %d statements", tried, len(out.Responses), len(some)))
-		}
-		var again []int
-		for i, at := range left {
-			refusal := out.Responses[i].Error
-			switch {
-			case refusal == nil:
-			case throttles[string(refusal.Code)]:
-				again = append(again, at)
-			case refusal.Code == types.BatchStatementErrorCodeEnumDuplicateItem, refusal.Code == types.BatchStatementErrorCodeEnumConditionalCheckFailed:
-				errs[at] = errRefused
-			default:
-				errs[at] = fmt.Errorf("%s: %s: %s", tried, refusal.Code, aws.ToString(refusal.Message))
-			}
-		}
-		left = again
-		return len(left) == 0, nil
-	})
-	for _, at := range left {
-		errs[at] = err
-	}
-	return errs
 }
