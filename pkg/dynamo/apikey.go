@@ -68,14 +68,12 @@ func (t *Table) dropExpiredKeys(ctx context.Context, org, application value.ID) 
 
 // Keys reads every key of the application, in the order of their ids.
 func (t *Table) Keys(ctx context.Context, org, application value.ID) ([]account.APIKey, error) {
-	now := value.TimeOf(t.now())
-	return collect(ctx, t, partition(apiKeyPartition(org, application), ""), 0, func(it item) (account.APIKey, error) {
-		k, err := decodeKey(it)
-		if err != nil {
-			return account.APIKey{}, err
-		}
-		return k.At(now), nil
-	})
+	stored, err := collect(ctx, t, partition(apiKeyPartition(org, application), ""), 0, decodeKey)
+	keys := make([]account.APIKey, len(stored))
+	for i, k := range stored {
+		keys[i] = k.At(value.TimeOf(t.now()))
+	}
+	return keys, err
 }
 
 // decodeKey reads an API key. The time of its last use is outside the doc, so that
@@ -149,20 +147,10 @@ func (t *Table) Credential(ctx context.Context, textID string) (*account.Credent
 // usually less than a second, for one read unit. It reads as Credential does
 // when either is missing in that answer.
 func (t *Table) RefreshCredential(ctx context.Context, known *account.Credential) (*account.Credential, *account.Application, error) {
-	items, err := t.batchGet(ctx, []key{credentialKey(known.KeyText), applicationKey(known.OrganizationID, known.ApplicationID)}, false)
-	if err != nil {
-		return nil, nil, err
+	keys := []key{credentialKey(known.KeyText), applicationKey(known.OrganizationID, known.ApplicationID)}
+	found, err := t.readMixed(ctx, keys, false)
+	if err != nil || len(found) == len(keys) {
+		return of[*account.Credential](found, keys[0]), of[*account.Application](found, keys[1]), err
 	}
-	if items = t.live(items); len(items) < 2 {
-		return t.Credential(ctx, known.KeyText)
-	}
-	if keyOf(items[0]) != credentialKey(known.KeyText) {
-		items[0], items[1] = items[1], items[0]
-	}
-	c, err := decodeFound[account.Credential](items[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	app, err := decodeDoc[account.Application](items[1])
-	return c, app, err
+	return t.Credential(ctx, known.KeyText)
 }

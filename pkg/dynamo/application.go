@@ -64,13 +64,7 @@ func (t *Table) Application(ctx context.Context, org, id value.ID) (*account.App
 // Applications reads every application of the organization, in the order of
 // their ids.
 func (t *Table) Applications(ctx context.Context, org value.ID) ([]account.Application, error) {
-	return collect(ctx, t, partition(developerPartition(org), applicationPrefix), 0, func(it item) (account.Application, error) {
-		app, err := decodeDoc[account.Application](it)
-		if err != nil {
-			return account.Application{}, err
-		}
-		return *app, nil
-	})
+	return collect(ctx, t, partition(developerPartition(org), applicationPrefix), 0, docOf[account.Application])
 }
 
 // ChangeApplication applies change to the application and stores it when
@@ -78,10 +72,7 @@ func (t *Table) Applications(ctx context.Context, org value.ID) ([]account.Appli
 // then, or nil when there is none. Change may be called again, with a fresher
 // application; an error of its own ends the attempt.
 func (t *Table) ChangeApplication(ctx context.Context, org, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error) {
-	c, err := t.changeClient(ctx, org, id, func(c *account.Client) (bool, []*idempotency.Kept, error) {
-		changed, err := change(c.Application)
-		return changed, nil, err
-	})
+	c, err := t.changeClient(ctx, org, id, func(c *account.Client) (bool, error) { return change(c.Application) })
 	if c == nil {
 		return nil, err
 	}
@@ -141,9 +132,9 @@ func (t *Table) deleteKeys(ctx context.Context, org, application value.ID) error
 	if err != nil {
 		return err
 	}
-	var gone []key
+	var gone []ItemRef
 	for _, k := range keys {
-		gone = append(gone, apiKeyKey(org, application, k.ID), credentialKey(k.TextID()))
+		gone = append(gone, ItemRef{apiKeyKey(org, application, k.ID)}, ItemRef{credentialKey(k.TextID())})
 	}
-	return t.removeAll(ctx, "delete the keys of a deleted application", gone)
+	return t.RemoveItems(ctx, gone)
 }

@@ -46,27 +46,27 @@ func getString(it item, name string) string {
 	return ""
 }
 
+// numberOf is a number as the table writes it; "" where it is absent.
+func numberOf(it item, name string) string {
+	if v, ok := it[name].(*types.AttributeValueMemberN); ok {
+		return v.Value
+	}
+	return ""
+}
+
 // getNumber reads a whole number; 0 where it is absent.
-func getNumber(it item, name string) int64 { return int64(getUnsigned(it, name)) } //nolint:gosec // two's complement
-
-func getTime(it item, name string) value.Time { return value.Time(getNumber(it, name)) }
-
-// getUnsigned is getNumber for numbers of 64 bits without a sign; of a negative
-// one it returns the two's complement.
-func getUnsigned(it item, name string) uint64 {
-	v, ok := it[name].(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
-	}
-	if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
-		return uint64(n) //nolint:gosec // as said
-	}
-	n, err := strconv.ParseUint(v.Value, 10, 64)
-	if err != nil {
-		return 0
-	}
+func getNumber(it item, name string) int64 {
+	n, _ := strconv.ParseInt(numberOf(it, name), 10, 64)
 	return n
 }
+
+// getUnsigned is getNumber for numbers of 64 bits without a sign.
+func getUnsigned(it item, name string) uint64 {
+	n, _ := strconv.ParseUint(numberOf(it, name), 10, 64)
+	return n
+}
+
+func getTime(it item, name string) value.Time { return value.Time(getNumber(it, name)) }
 
 func getBool(it item, name string) bool {
 	v, ok := it[name].(*types.AttributeValueMemberBOOL)
@@ -138,14 +138,19 @@ func encodeJSON(v any) string {
 	return string(text)
 }
 
-// decodeDoc reads the JSON of an item; nil of an absent one.
+// docOf reads the JSON of an item.
+func docOf[T any](it item) (v T, err error) {
+	if err = json.Unmarshal([]byte(getString(it, attrDoc)), &v); err != nil {
+		err = fmt.Errorf("decode the %T %s: %w", v, keyOf(it), err)
+	}
+	return v, err
+}
+
+// decodeDoc is docOf into a pointer, nil of an absent item.
 func decodeDoc[T any](it item) (*T, error) {
 	if it == nil {
 		return nil, nil
 	}
-	v := new(T)
-	if err := json.Unmarshal([]byte(getString(it, attrDoc)), v); err != nil {
-		return nil, fmt.Errorf("decode the %T %s: %w", *v, keyOf(it), err)
-	}
-	return v, nil
+	v, err := docOf[T](it)
+	return &v, err
 }

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
 )
@@ -51,29 +49,41 @@ func (t *Table) DeleteChunk(ctx context.Context, org value.ID, list string, numb
 // Missing chunks are left out; an error of each ends the reading. An eventually
 // consistent read costs half, and may find an earlier content.
 func (t *Table) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(chunkRequests)
 	var mu sync.Mutex
-	give := func(it item) error {
-		pk := getString(it, attrPK)
-		number, err := strconv.ParseUint(strings.TrimPrefix(pk, chunkPrefix(org, list)), 16, 64)
+	even := (len(numbers) + chunkRequests - 1) / chunkRequests
+	batches := slices.Collect(slices.Chunk(numbers, min(max(even, minChunkBatch), maxChunkBatch)))
+	return parallel.UntilError(ctx, chunkRequests, slices.All(batches), func(ctx context.Context, _ int, batch []uint64) error {
+		keys := make([]key, len(batch))
+		for i, number := range batch {
+			keys[i] = chunkKey(org, list, number)
+		}
+		items, err := t.batchGet(ctx, keys, consistent)
 		if err != nil {
-			return fmt.Errorf("the chunk's key %q: %w", pk, err)
+			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if err := ctx.Err(); err != nil {
-			return wrap("read chunks", err)
+		for _, it := range items {
+			if err := ctx.Err(); err != nil {
+				return wrap("read chunks", err)
+			}
+			c, err := decodeChunk(it)
+			if err == nil {
+				err = each(c)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return each(index.StoredChunk{Number: number, ContentID: getUnsigned(it, attrToken), Body: getBinary(it, attrBody)})
+		return nil
+	})
+}
+
+func decodeChunk(it item) (c index.StoredChunk, err error) {
+	pk := getString(it, attrPK)
+	c = index.StoredChunk{ContentID: getUnsigned(it, attrToken), Body: getBinary(it, attrBody)}
+	if c.Number, err = strconv.ParseUint(lastPart(pk), 16, 64); err != nil {
+		err = fmt.Errorf("the chunk's key %q: %w", pk, err)
 	}
-	even := (len(numbers) + chunkRequests - 1) / chunkRequests
-	for batch := range slices.Chunk(numbers, min(max(even, minChunkBatch), maxChunkBatch)) {
-		keys := make([]item, len(batch))
-		for i, number := range batch {
-			keys[i] = chunkKey(org, list, number).item()
-		}
-		group.Go(func() error { return t.batchRead(ctx, keys, consistent, give) })
-	}
-	return group.Wait()
+	return c, err
 }

@@ -58,34 +58,28 @@ func decodeClient(it item) (*account.Client, error) {
 func (t *Table) ChangeClient(
 	ctx context.Context, org, id value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
 ) (*account.Client, error) {
-	return t.changeClient(ctx, org, id, func(c *account.Client) (bool, []*idempotency.Kept, error) {
-		if err := change(c); err != nil {
-			return false, nil, err
-		}
-		kept := make([]*idempotency.Kept, len(keep))
-		for i := range keep {
-			var err error
-			if kept[i], err = keep[i](c); err != nil {
-				return false, nil, err
-			}
-		}
-		return true, kept, nil
-	})
+	return t.changeClient(ctx, org, id, func(c *account.Client) (bool, error) { return true, change(c) }, keep...)
 }
 
 // changeClient stores what change makes of an application and its client, and the
 // answers to keep, when change reports that something differs. It returns nil when
 // there is none.
 func (t *Table) changeClient(
-	ctx context.Context, org, id value.ID, change func(*account.Client) (changed bool, kept []*idempotency.Kept, err error),
+	ctx context.Context, org, id value.ID, change func(*account.Client) (bool, error), keep ...func(*account.Client) (*idempotency.Kept, error),
 ) (*account.Client, error) {
 	var c *account.Client
 	found, err := changeItem(ctx, t, "application", applicationKey(org, id), decodeClient,
 		func(stored *account.Client, it item) ([]write, error) {
 			c = stored
-			changed, kept, err := change(c)
-			if err != nil || !changed {
+			if changed, err := change(c); err != nil || !changed {
 				return nil, err
+			}
+			kept := make([]*idempotency.Kept, len(keep))
+			for i := range keep {
+				var err error
+				if kept[i], err = keep[i](c); err != nil {
+					return nil, err
+				}
 			}
 			version := getNumber(it, attrItemVersion)
 			attributes := item{

@@ -16,11 +16,6 @@ import (
 // conditional. GSI1 holds it under its due mark while it waits for the
 // sweeper, and under a shard of its endpoint while it is HELD or FAILED.
 
-// attrWrite distinguishes a write from another one with the same content: when two
-// workers come to the same outcome in the same millisecond, one has written
-// it.
-const attrWrite = "w"
-
 // CreateDelivery stores a new delivery. When there is one already nothing is
 // written, and that one is returned.
 func (t *Table) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existing *webhook.Delivery, err error) {
@@ -79,13 +74,11 @@ func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Deli
 // returns the delivery as it is, nil when it has expired, with
 // [fault.ErrChanged]. A write that met its own earlier try has succeeded.
 func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
-	it, token := encodeDelivery(next), newToken()
-	it[attrWrite] = num(token)
-	found, done, err := t.putItem(ctx, "put a delivery", t.put(it, ifRevision(previous.UpdatedAt)))
-	if err != nil {
+	found, done, err := t.putOnce(ctx, "put a delivery", encodeDelivery(next), newToken(), ifRevision(previous.UpdatedAt))
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if done || getUnsigned(found, attrWrite) == token {
+	case done:
 		return next, nil
 	}
 	if current, err = decodeDelivery(found); err != nil {
@@ -127,15 +120,20 @@ func (t *Table) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delive
 	return read(ctx, t, deliveryKey(org, id), decodeDelivery)
 }
 
-// Deliveries reads deliveries by id. Absent ones are not in the answer.
+// Deliveries reads those deliveries of the ids that exist, strongly consistent.
 func (t *Table) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
-	return readByID(ctx, t, org, deliveryKind, ids, true, decodeDelivery)
+	return lookup[*webhook.Delivery](ctx, t, ids, true, func(id value.ID) key { return deliveryKey(org, id) })
+}
+
+// EventualDeliveries is Deliveries for half of the read units, eventually consistent.
+func (t *Table) EventualDeliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
+	return lookup[*webhook.Delivery](ctx, t, ids, false, func(id value.ID) key { return deliveryKey(org, id) })
 }
 
 // DeliveriesPage reads one page of a shard of the organization's deliveries,
 // as [Table.RecordsPage] does of records; there are [Shards] of them.
-func (t *Table) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (deliveries []*webhook.Delivery, next string, err error) {
-	return page(ctx, t, recordPartition(org, deliveryKind, shard), after, limit, decodeDelivery)
+func (t *Table) DeliveriesPage(ctx context.Context, org value.ID, shard int, from string, limit int) (deliveries []*webhook.Delivery, next string, err error) {
+	return page(ctx, t, after(recordPartition(org, deliveryKind, shard), from, limit), decodeDelivery)
 }
 
 // encodeDelivery leaves out of the doc what the key says.
@@ -180,10 +178,11 @@ func decodeDelivery(it item) (*webhook.Delivery, error) {
 // consistent, and answers in the order of the references. Several may share an
 // endpoint and a payload, which must not be changed.
 func (t *Table) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
-	keys := make([]key, 0, 4*len(refs))
+	const ofOne = 4
+	keys := make([]key, 0, ofOne*len(refs))
 	for _, r := range refs {
-		k := inputKeys(r)
-		keys = append(keys, k[:]...)
+		org := r.OrganizationID
+		keys = append(keys, deliveryKey(org, r.DeliveryID), payloadKey(org, r.EventID), endpointKey(org, r.EndpointID), applicationKey(org, r.ApplicationID))
 	}
 	found, err := t.readMixed(ctx, keys, true)
 	if err != nil {
@@ -191,68 +190,17 @@ func (t *Table) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) 
 	}
 	inputs := make([]webhook.DeliveryInput, len(refs))
 	for i, r := range refs {
-		k := inputKeys(r)
+		k := keys[ofOne*i:]
 		d := of[*webhook.Delivery](found, k[0])
 		if d != nil && !r.Names(d) {
 			return nil, fmt.Errorf("a message of delivery %s names another event than it", r.DeliveryID)
 		}
-		inputs[i] = webhook.DeliveryInput{Delivery: d, Payload: of[[]byte](found, k[1]), Endpoint: of[*webhook.Endpoint](found, k[2])}
-		inputs[i].Application = webhook.StateOf(of[*account.Application](found, k[3]))
+		inputs[i] = webhook.DeliveryInput{
+			Delivery: d, Payload: of[[]byte](found, k[1]), Endpoint: of[*webhook.Endpoint](found, k[2]),
+			Application: webhook.StateOf(of[*account.Application](found, k[3])),
+		}
 	}
 	return inputs, nil
-}
-
-// inputKeys are the keys of a delivery, its payload, its endpoint and its
-// application, all under the reference's organization.
-func inputKeys(r webhook.DeliveryRef) [4]key {
-	org := r.OrganizationID
-	return [4]key{
-		deliveryKey(org, r.DeliveryID), payloadKey(org, r.EventID),
-		endpointKey(org, r.EndpointID), applicationKey(org, r.ApplicationID),
-	}
-}
-
-// readMixed reads items of several types and decodes each by its type: a record,
-// a delivery, the body of a payload, a tally, an endpoint or an application.
-func (t *Table) readMixed(ctx context.Context, keys []key, consistent bool) (map[key]any, error) {
-	items, err := t.batchGet(ctx, keys, consistent)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[key]any, len(items))
-	for _, it := range t.live(items) {
-		k := keyOf(it)
-		switch getString(it, attrType) {
-		case typeRecord:
-			found[k], err = decodeRecord(it)
-		case typeDelivery:
-			found[k], err = decodeDelivery(it)
-		case typePayload:
-			found[k], err = t.decodePayload(it)
-		case typeCounters:
-			found[k], err = decodeTally(it)
-		case typeEndpoint:
-			found[k], err = decodeEndpoint(it)
-		case typeApplication:
-			found[k], err = decodeDoc[account.Application](it)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-// of is what was found under the key; zero when it is absent.
-func of[T any](found map[key]any, k key) T {
-	v, _ := found[k].(T)
-	return v
-}
-
-// EventualDeliveries is [Table.Deliveries] for half of the read units,
-// eventually consistent.
-func (t *Table) EventualDeliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
-	return readByID(ctx, t, org, deliveryKind, ids, false, decodeDelivery)
 }
 
 // Origin reads in one batch, eventually consistent, what events came from: the
@@ -262,7 +210,7 @@ func (t *Table) EventualDeliveries(ctx context.Context, org value.ID, ids []valu
 func (t *Table) Origin(
 	ctx context.Context, org, object value.ID, kinds []commerce.Kind, events []value.ID,
 ) (record *commerce.Stored, payloads map[value.ID][]byte, err error) {
-	keys := make([]key, 0, len(kinds)+len(events))
+	var keys []key
 	for _, kind := range kinds {
 		keys = append(keys, recordKey(org, string(kind), object))
 	}
@@ -278,7 +226,7 @@ func (t *Table) Origin(
 			record = r
 		}
 	}
-	payloads = make(map[value.ID][]byte, len(events))
+	payloads = map[value.ID][]byte{}
 	for i, event := range events {
 		if body := of[[]byte](found, keys[len(kinds)+i]); body != nil {
 			payloads[event] = body

@@ -105,11 +105,7 @@ func dueKey(d webhook.Due) key {
 // [since, until), the oldest first, behind the cursor unless it is "". A page
 // costs up to twice what one of [Table.Held] does.
 func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
-	after := since.String()
-	if cursor != "" {
-		after = behind(cursor)
-	}
-	return t.oldest(ctx, unsentPartitions(endpoint, unsentPrefix, heldPrefix), org, after, until.String(), limit)
+	return t.oldest(ctx, unsentPartitions(endpoint, unsentPrefix, heldPrefix), org, max(since.String(), behind(cursor)), until.String(), limit)
 }
 
 // Held reads the first limit deliveries that the endpoint's circuit holds, the oldest
@@ -141,8 +137,14 @@ const (
 func (t *Table) oldest(ctx context.Context, partitions []string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
 	pages := make([][]webhook.UnsentDelivery, len(partitions))
 	for share := min(limit, minShare+2*limit/Shards); ; share = limit {
-		err := parallel.UntilError(ctx, maxUnsentReads, slices.All(partitions), func(ctx context.Context, i int, pk string) (err error) {
-			pages[i], err = t.unsentIn(ctx, pk, org, after, before, share)
+		err := parallel.UntilError(ctx, maxUnsentReads, slices.All(partitions), func(ctx context.Context, i int, pk string) error {
+			due, err := collect(ctx, t, timed(pk, after, before, share), share, decodeDue)
+			pages[i] = nil
+			for _, d := range due {
+				if d.OrganizationID == org {
+					pages[i] = append(pages[i], webhook.UnsentDelivery{DeliveryID: d.ID, Cursor: d.Mark})
+				}
+			}
 			return err
 		})
 		if err != nil {
@@ -161,17 +163,4 @@ func (t *Table) oldest(ctx context.Context, partitions []string, org value.ID, a
 			return found[:min(limit, len(found))], nil
 		}
 	}
-}
-
-// unsentIn reads deliveries of a partition of GSI1, which follows the table
-// within a moment: a delivery may have been sent meanwhile.
-func (t *Table) unsentIn(ctx context.Context, pk string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
-	due, err := collect(ctx, t, timed(pk, after, before, limit), limit, decodeDue)
-	var found []webhook.UnsentDelivery
-	for _, d := range due {
-		if d.OrganizationID == org {
-			found = append(found, webhook.UnsentDelivery{DeliveryID: d.ID, Cursor: d.Mark})
-		}
-	}
-	return found, err
 }

@@ -2,8 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
@@ -118,35 +116,23 @@ func (t *Table) DueJobs(ctx context.Context, shard int, now value.Time, limit in
 }
 
 func decodeDueJob(it item) (index.Job, error) {
-	pk := getString(it, attrPK)
-	parts := strings.SplitN(pk, "#", 3)
-	if len(parts) < 3 {
-		return index.Job{}, fmt.Errorf("a job of the unknown list %q", pk)
-	}
-	org, err := value.ParseID(parts[1])
-	if err != nil {
-		return index.Job{}, fmt.Errorf("a job of the list %q: %w", pk, err)
-	}
-	return index.Job{OrganizationID: org, List: parts[2]}, nil
+	org, list, err := ownerOf(getString(it, attrPK), "IDX#")
+	return index.Job{OrganizationID: org, List: list}, err
 }
 
 // changeJob stores what change makes of the list's job, or deletes it when that is
 // the zero state, unless change reports that it stays.
 func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change func(*jobState) (changed bool)) error {
 	k := jobKey(org, list)
-	err := modify(ctx, t, k, change, func(next *jobState, token uint64) (done bool, err error) {
+	return modify(ctx, t, k, change, func(next *jobState, token uint64) (done bool, err error) {
 		ifUnchanged := ifLast(attrToken, token)
 		if *next == (jobState{}) {
 			_, done, err = t.removeItem(ctx, "delete a job", t.remove(k, ifUnchanged))
 			return done, err
 		}
 		it := encode(k, typeJob, next)
-		it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(next.Marked, org, list))
+		it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(timedSort(next.Marked, org)+"#"+list)
 		_, done, err = t.putOnce(ctx, "put a job", it, newToken(), ifUnchanged)
 		return done, err
 	})
-	if err != nil {
-		return fmt.Errorf("change the job of %s: %w", list, err)
-	}
-	return nil
 }

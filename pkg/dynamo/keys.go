@@ -76,17 +76,26 @@ func keyOf(it item) key { return key{getString(it, attrPK), getString(it, attrSK
 
 // organizationOf is the organization whose partition the key names.
 func organizationOf(pk string) (value.ID, error) {
-	rest, found := strings.CutPrefix(pk, "ORG#")
-	id, _, more := strings.Cut(rest, "#")
-	if !found || !more {
-		return value.ID{}, fmt.Errorf("the partition %q is not an organization's", pk)
-	}
-	org, err := value.ParseID(id)
-	if err != nil {
-		return value.ID{}, fmt.Errorf("the partition %q: the organization %w", pk, err)
-	}
-	return org, nil
+	org, _, err := ownerOf(pk, "ORG#")
+	return org, err
 }
+
+// ownerOf is the organization that a partition key names behind the prefix, and the
+// rest of the key.
+func ownerOf(pk, prefix string) (org value.ID, rest string, err error) {
+	named, found := strings.CutPrefix(pk, prefix)
+	id, rest, more := strings.Cut(named, "#")
+	if !found || !more {
+		return org, "", fmt.Errorf("the partition %q is not an organization's", pk)
+	}
+	if org, err = value.ParseID(id); err != nil {
+		err = fmt.Errorf("the partition %q: the organization %w", pk, err)
+	}
+	return org, rest, err
+}
+
+// lastPart is the part of a key behind the last separator.
+func lastPart(key string) string { return key[strings.LastIndexByte(key, '#')+1:] }
 
 func shardOf(id value.ID) int {
 	h := fnv.New32a()
@@ -157,7 +166,7 @@ func clientKey(clientID value.ID) key { return key{"CLIENT#" + clientID.String()
 func signingKeysKey() key { return key{"SIGNING", "KEYS"} }
 
 // senderKeysKey is the item of an organization's sender keys, which nothing
-// writes: see [RecordStore.ReadRecords].
+// writes: see [Table.ReadRecords].
 func senderKeysKey(org value.ID) key { return key{"ORG#" + org.String() + "#SENDERS", "KEYS"} }
 
 // tallyKey gives each endpoint's tally a partition key of its own: one takes 1,000
@@ -193,8 +202,7 @@ func filteredKey(org, endpoint value.ID, start value.Time) key {
 	return key{filteredPartition(org, endpoint), start.String()}
 }
 
-// organizationsPartition is the register of organizations. An operator's
-// command reads all of it.
+// organizationsPartition is the register of organizations.
 const organizationsPartition = "ORGANIZATIONS"
 
 func organizationKey(org value.ID) key { return key{organizationsPartition, org.String()} }
@@ -239,9 +247,7 @@ func eventDayKey(org, application, endpoint value.ID, day value.Time) key {
 
 func dateOf(day value.Time) string { return day.Std().Format(time.DateOnly) }
 
-func tailPartition(org value.ID, list string) string {
-	return "IDX#" + org.String() + "#" + list
-}
+func tailPartition(org value.ID, list string) string { return "IDX#" + org.String() + "#" + list }
 
 const tailPrefix = "T#"
 
@@ -254,17 +260,13 @@ const manifestPrefix = "MANIFEST"
 
 // manifestKey is the key of a list's manifest, or of the state of its rebuild,
 // in the partition of its tail.
-func manifestKey(org value.ID, list, which string) key {
-	return key{tailPartition(org, list), which}
-}
+func manifestKey(org value.ID, list, which string) key { return key{tailPartition(org, list), which} }
 
 // chunkKey gives each chunk a partition key of its own, so that reading many
 // at a time is spread over the table.
 func chunkKey(org value.ID, list string, number uint64) key {
-	return key{chunkPrefix(org, list) + strconv.FormatUint(number, 16), "CHUNK"}
+	return key{tailPartition(org, list) + "#" + strconv.FormatUint(number, 16), "CHUNK"}
 }
-
-func chunkPrefix(org value.ID, list string) string { return tailPartition(org, list) + "#" }
 
 func jobKey(org value.ID, list string) key { return key{tailPartition(org, list), "JOB"} }
 
@@ -280,11 +282,6 @@ func jobPartition(org value.ID, list string) string {
 }
 
 func jobShard(shard int) string { return "JOB#" + hexDigit(shard) }
-
-// jobSort orders a partition of jobs by time, then by list.
-func jobSort(at value.Time, org value.ID, list string) string {
-	return timedSort(at, org) + "#" + list
-}
 
 // duePartition holds the items that have a due mark, by time.
 func duePartition(shard int) string { return "DUE#" + hexDigit(shard) }

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -16,9 +15,8 @@ const leaseRetention = time.Hour
 // leases are those of one thing that only so many may have at a time: an endpoint's
 // permits, or the requests of an organization that wait.
 type leases struct {
-	Holders   map[string]value.Time // with when each lease ends
-	Most      int                   `dynamodbav:"Permits"`        // 0: as many as at first
-	ExpiresAt int64                 `dynamodbav:"expiresAtEpoch"` // seconds
+	Holders map[string]value.Time // with when each lease ends
+	Most    int                   `dynamodbav:"Permits"` // 0: as many as at first
 }
 
 // TakePermit takes one of the endpoint's permits until the given time and reports
@@ -75,15 +73,10 @@ func (l *leases) take(holder string, now, until value.Time, most int) (taken, ch
 // changeLeases stores what change makes of the leases, unless it reports that they
 // stay.
 func (t *Table) changeLeases(ctx context.Context, k key, itemType string, change func(*leases) (changed bool)) error {
-	err := modify(ctx, t, k, change, func(next *leases, token uint64) (done bool, err error) {
-		next.ExpiresAt = t.now().Add(leaseRetention).Unix()
+	return modify(ctx, t, k, change, func(next *leases, token uint64) (done bool, err error) {
 		it := encode(k, itemType, next)
-		it[attrToken] = num(newToken())
+		it[attrToken], it[attrExpires] = num(newToken()), num(t.now().Add(leaseRetention).Unix())
 		_, done, err = t.updateItem(ctx, "change leases", t.setItem(it, t.ifLive(token)))
 		return done, err
 	})
-	if err != nil {
-		return fmt.Errorf("the leases of %s %s: %w", k.pk, k.sk, err)
-	}
-	return nil
 }

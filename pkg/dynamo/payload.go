@@ -30,7 +30,8 @@ func (t *Table) encodePayload(org, event value.ID, body []byte) item {
 	it := payloadKey(org, event).newItem(typePayload)
 	it[attrExpires] = num(t.now().Add(webhook.PayloadRetention).Unix())
 	if len(body) > unitBody {
-		packed := t.packer().encoder.EncodeAll(body, make([]byte, 0, len(body)))
+		encoder, _ := t.packer()
+		packed := encoder.EncodeAll(body, make([]byte, 0, len(body)))
 		if len(packed) < len(body) {
 			it[attrPacked] = binary(packed)
 			return it
@@ -51,7 +52,8 @@ func (t *Table) decodePayload(it item) ([]byte, error) {
 	if packed == nil {
 		return getBinary(it, attrBody), nil
 	}
-	body, err := t.packer().decoder.DecodeAll(packed, nil)
+	_, decoder := t.packer()
+	body, err := decoder.DecodeAll(packed, nil)
 	if err != nil {
 		return nil, fmt.Errorf("unpack a body of %d bytes: %w", len(packed), err)
 	}
@@ -62,13 +64,8 @@ func (t *Table) decodePayload(it item) ([]byte, error) {
 // twice that of the largest event.
 const maxUnpacked = 1 << 20
 
-// packer packs bodies. It is safe for concurrent use.
-type packer struct {
-	encoder *zstd.Encoder
-	decoder *zstd.Decoder
-}
-
-func newPacker() *packer {
+// newPacker makes what packs and unpacks bodies. Both are safe for concurrent use.
+func newPacker() (*zstd.Encoder, *zstd.Decoder) {
 	// A body is small, and many are packed one after the other: the window is
 	// as large as the largest of them, and each is written in one frame.
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
@@ -80,5 +77,5 @@ func newPacker() *packer {
 	if err != nil {
 		panic(err) // as above
 	}
-	return &packer{encoder: encoder, decoder: decoder}
+	return encoder, decoder
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
 )
@@ -29,14 +29,11 @@ func (t *Table) Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored,
 // hold fewer than limit, even none, before the end.
 func (t *Table) Receipts(ctx context.Context, org, before value.ID, limit int) (found []*receipt.Stored, next value.ID, err error) {
 	pages, ends := make([][]*receipt.Stored, Shards), make([]value.ID, Shards)
-	group, ctx := errgroup.WithContext(ctx)
-	for shard := range Shards {
-		group.Go(func() (err error) {
-			pages[shard], ends[shard], err = t.latestReceipts(ctx, org, shard, before, limit)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err = parallel.UntilError(ctx, Shards, slices.All(ends), func(ctx context.Context, shard int, _ value.ID) (err error) {
+		pages[shard], ends[shard], err = t.latestReceipts(ctx, org, shard, before, limit)
+		return err
+	})
+	if err != nil {
 		return nil, next, err
 	}
 	// Each shard was read down to its end: receipts older than the latest of
@@ -65,16 +62,10 @@ func (t *Table) latestReceipts(ctx context.Context, org value.ID, shard int, bef
 		in.KeyConditionExpression = aws.String("PK = :pk AND SK < :before")
 		in.ExpressionAttributeValues[":before"] = str(before.String())
 	}
-	items, last, err := t.queryPage(ctx, in)
-	if err != nil {
-		return nil, end, err
+	found, last, err := page(ctx, t, in, decodeDoc[receipt.Stored])
+	if err == nil && last != "" {
+		end, err = value.ParseID(last)
 	}
-	if sk := getString(last, attrSK); sk != "" {
-		if end, err = value.ParseID(sk); err != nil {
-			return nil, end, err
-		}
-	}
-	found, err = decodeAll(t.live(items), decodeDoc[receipt.Stored])
 	return found, end, err
 }
 

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func (t *Table) Record(ctx context.Context, org value.ID, kind commerce.Kind, id
 // Records reads records of one kind, tombstones included, by id, strongly
 // consistent. What is absent is not in the answer.
 func (t *Table) Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
-	return readByID(ctx, t, org, string(kind), ids, true, decodeRecord)
+	return lookup[*commerce.Stored](ctx, t, ids, true, func(id value.ID) key { return recordKey(org, string(kind), id) })
 }
 
 // RecordsSince is Records for half of the read units: it reads eventually
@@ -47,7 +48,8 @@ func (t *Table) Records(ctx context.Context, org value.ID, kind commerce.Kind, i
 func (t *Table) RecordsSince(
 	ctx context.Context, org value.ID, kind commerce.Kind, least map[value.ID]value.Time,
 ) (map[value.ID]*commerce.Stored, error) {
-	found, err := readByID(ctx, t, org, string(kind), slices.Collect(maps.Keys(least)), false, decodeRecord)
+	ids := slices.Collect(maps.Keys(least))
+	found, err := lookup[*commerce.Stored](ctx, t, ids, false, func(id value.ID) key { return recordKey(org, string(kind), id) })
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +112,11 @@ func sameRecord(a, b item) bool {
 
 // RecordsPage reads one page of a shard of the organization's records of the
 // kind, tombstones included, in the order of their ids, strongly consistent.
-// after is "" at the start, then the next that the page before gave; next is
+// from is "" at the start, then the next that the page before gave; next is
 // "" at the end. A page holds at most limit records, and fewer, even none,
 // where it would pass 1 MB or holds expired tombstones.
-func (t *Table) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (records []*commerce.Stored, next string, err error) {
-	return page(ctx, t, recordPartition(org, string(kind), shard), after, limit, decodeRecord)
+func (t *Table) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, from string, limit int) (records []*commerce.Stored, next string, err error) {
+	return page(ctx, t, after(recordPartition(org, string(kind), shard), from, limit), decodeRecord)
 }
 
 func encodeRecord(s *commerce.Stored) item {
@@ -155,15 +157,13 @@ func decodeRecord(it item) (*commerce.Stored, error) {
 		Deleted: getBool(it, attrDeleted), Silent: getBool(it, attrSilent),
 	}
 	k := keyOf(it)
-	var err error
-	if s.OrganizationID, err = organizationOf(k.pk); err != nil {
-		return nil, fmt.Errorf("decode the record %s: %w", k.sk, err)
-	}
-	if s.Kind, err = commerce.ParseKind(getString(it, attrKind)); err != nil {
-		return nil, fmt.Errorf("decode the record %s: its kind %w", k.sk, err)
-	}
-	if s.ID, err = value.ParseID(k.sk); err != nil {
-		return nil, fmt.Errorf("decode the record %q: its id %w", k.sk, err)
+	var orgErr, kindErr, idErr, sitesErr error
+	s.OrganizationID, orgErr = organizationOf(k.pk)
+	s.Kind, kindErr = commerce.ParseKind(getString(it, attrKind))
+	s.ID, idErr = value.ParseID(k.sk)
+	s.SiteIDs, sitesErr = decodeSites(it)
+	if err := cmp.Or(orgErr, kindErr, idErr, sitesErr); err != nil {
+		return nil, fmt.Errorf("decode the record %s of %s: %w", k.sk, k.pk, err)
 	}
 	if _, ok := it[attrVersion]; ok {
 		version := getNumber(it, attrVersion)
@@ -172,23 +172,29 @@ func decodeRecord(it item) (*commerce.Stored, error) {
 	if doc := getString(it, attrDoc); doc != "" {
 		s.Doc = []byte(doc)
 	}
-	if list, ok := it[attrSites].(*types.AttributeValueMemberL); ok {
-		for _, v := range list.Value {
-			site, ok := v.(*types.AttributeValueMemberS)
-			if !ok {
-				return nil, fmt.Errorf("decode the record %s: a site that is not text", s.ID)
-			}
-			id, err := value.ParseID(site.Value)
-			if err != nil {
-				return nil, fmt.Errorf("decode the record %s: a site %w", s.ID, err)
-			}
-			s.SiteIDs = append(s.SiteIDs, id)
-		}
-	}
 	if s.Doc == nil && !s.Deleted {
 		return nil, fmt.Errorf("decode the record %s: it has no document", s.ID)
 	}
 	return s, nil
+}
+
+func decodeSites(it item) (ids []value.ID, err error) {
+	list, _ := it[attrSites].(*types.AttributeValueMemberL)
+	if list == nil {
+		return nil, nil
+	}
+	for _, v := range list.Value {
+		site, _ := v.(*types.AttributeValueMemberS)
+		if site == nil {
+			return nil, errors.New("a site that is not text")
+		}
+		id, err := value.ParseID(site.Value)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // RecordRef names a record.
@@ -207,11 +213,9 @@ type Found struct {
 
 // ReadRecords reads records of any kind and organization, tombstones included,
 // strongly consistent. The references must be distinct. It answers in their order:
-// one that cannot be decoded leaves the others alone.
-//
-// Keys of signed senders are not checked any more. Their item is looked for in
-// the same call, until this process has once found that the organization has
-// none: nothing makes one.
+// one that cannot be decoded leaves the others alone. Keys of signed senders are not
+// checked any more. Their item is looked for in the same call, until this process has
+// once found that the organization has none: nothing makes one.
 func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 	keys, at := make([]key, len(refs)), make(map[key]int, len(refs))
 	for i, r := range refs {

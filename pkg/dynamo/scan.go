@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -53,9 +52,6 @@ type OwnedItem struct {
 	it    item
 	table *Table
 }
-
-// ItemRef names an item that was read.
-type ItemRef struct{ key key }
 
 // EachItem passes every item of the organization to each, one at a time, in any
 // order: some have keys that only other items know, which may be gone. It reads the
@@ -133,8 +129,8 @@ func (i *OwnedItem) Chunk() (list string, chunk index.Chunk, ok bool) {
 	if i.Type() != typeChunk || len(parts) != 4 {
 		return "", chunk, false
 	}
-	number, err := strconv.ParseUint(parts[3], 16, 64)
-	return parts[2], index.Chunk{Number: number, ContentID: getUnsigned(i.it, attrToken)}, err == nil
+	c, err := decodeChunk(i.it)
+	return parts[2], index.Chunk{Number: c.Number, ContentID: c.ContentID}, err == nil
 }
 
 // Application returns the application that the item's key or attributes name; zero
@@ -151,20 +147,9 @@ func (i *OwnedItem) Application() value.ID {
 	return id
 }
 
-func lastPart(key string) string { return key[strings.LastIndexByte(key, '#')+1:] }
-
 // Names reports whether a text of the item, as it is stored, contains the id: a key,
 // or an attribute, those in lists and maps included.
 func (i *OwnedItem) Names(id value.ID) bool { return strings.Contains(encodeJSON(i.it), id.String()) }
-
-// RemoveItems deletes items; absent ones are ignored.
-func (t *Table) RemoveItems(ctx context.Context, refs []ItemRef) error {
-	keys := make([]key, len(refs))
-	for i, r := range refs {
-		keys[i] = r.key
-	}
-	return t.removeAll(ctx, "erase items", keys)
-}
 
 // SealedItem is an item that holds something sealed under the service key.
 type SealedItem struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/klauspost/compress/zstd"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/bounded"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/retry"
@@ -25,8 +28,8 @@ type Table struct {
 	client *dynamodb.Client
 	name   string
 	now    func() time.Time
-	packer func() *packer                     // of payloads, made when it is first needed
-	active *bounded.Map[value.ID, value.Time] // until when organizations are known to be active
+	packer func() (*zstd.Encoder, *zstd.Decoder) // of payloads, made when they are first needed
+	active *bounded.Map[value.ID, value.Time]    // until when organizations are known to be active
 	// unsigned are the organizations that are known to have no keys of signed senders.
 	unsigned *bounded.Map[value.ID, bool]
 	tails    *bounded.Map[string, writtenTail] // by partition key
@@ -39,7 +42,7 @@ const maxRemembered = 50_000
 // expired.
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
 	return &Table{
-		client: client, name: name, now: now, packer: sync.OnceValue(newPacker), active: bounded.New[value.ID, value.Time](maxRemembered),
+		client: client, name: name, now: now, packer: sync.OnceValues(newPacker), active: bounded.New[value.ID, value.Time](maxRemembered),
 		unsigned: bounded.New[value.ID, bool](maxRemembered), tails: bounded.New[string, writtenTail](maxRemembered),
 	}
 }
@@ -136,34 +139,26 @@ func collect[T any](ctx context.Context, t *Table, in *dynamodb.QueryInput, limi
 // the 1 MB that a query answers.
 const maxPage = 10_000
 
-// page decodes the unexpired items of one page of a partition, strongly
-// consistent, that come after a sort key, and returns the sort key after which
-// the next page begins, "" at the end.
-func page[T any](ctx context.Context, t *Table, pk, after string, limit int, decode func(item) (T, error)) (found []T, next string, err error) {
-	in := partition(pk, "")
-	in.Limit = aws.Int32(int32(min(limit, maxPage))) //nolint:gosec // bounded
-	if after != "" {
-		in.KeyConditionExpression = aws.String("PK = :pk AND SK > :after")
-		in.ExpressionAttributeValues[":after"] = str(after)
-	}
+// page decodes the unexpired items of one page of what the input selects, and returns
+// the sort key after which the next page begins, "" at the end.
+func page[T any](ctx context.Context, t *Table, in *dynamodb.QueryInput, decode func(item) (T, error)) (found []T, next string, err error) {
 	items, last, err := t.queryPage(ctx, in)
-	if err != nil {
-		return nil, "", err
+	for _, it := range t.live(items) {
+		v, err := decode(it)
+		if err != nil {
+			return nil, "", err
+		}
+		found = append(found, v)
 	}
-	found, err = decodeAll(t.live(items), decode)
 	return found, getString(last, attrSK), err
 }
 
-// decodeAll decodes items; an error ends it.
-func decodeAll[T any](items []item, decode func(item) (T, error)) ([]T, error) {
-	found := make([]T, len(items))
-	for i, it := range items {
-		var err error
-		if found[i], err = decode(it); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+// after is the query of at most limit items of a partition that come after a sort
+// key, or from the first on when that is "", strongly consistent.
+func after(pk, sk string, limit int) *dynamodb.QueryInput {
+	in := between(pk, behind(sk), "~")
+	in.Limit = aws.Int32(int32(min(limit, maxPage))) //nolint:gosec // bounded
+	return in
 }
 
 // partition is the query of a whole partition, or of its sort keys with a
@@ -206,47 +201,61 @@ func timed(pk, after, before string, limit int) *dynamodb.QueryInput {
 const maxBatchGet = 100
 
 // batchGet reads the items with the keys, each once, strongly or eventually
-// consistent. Absent items are left out; expired ones are not.
-func (t *Table) batchGet(ctx context.Context, keys []key, consistent bool) ([]item, error) {
+// consistent. Absent items are left out; expired ones are not. It asks again for the
+// keys that the table left unprocessed, with growing pauses, for as long as the context
+// allows.
+func (t *Table) batchGet(ctx context.Context, keys []key, consistent bool) (found []item, err error) {
 	seen, distinct := make(map[key]bool, len(keys)), make([]item, 0, len(keys))
 	for _, k := range keys {
 		if !seen[k] {
 			seen[k], distinct = true, append(distinct, k.item())
 		}
 	}
-	found := make([]item, 0, len(distinct))
 	for wanted := range slices.Chunk(distinct, maxBatchGet) {
-		err := t.batchRead(ctx, wanted, consistent, func(it item) error {
-			found = append(found, it)
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		request := map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: &consistent}}
+		for attempt := 1; ; attempt++ {
+			out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
+			if err != nil {
+				return nil, wrap("batch get", err)
+			}
+			found = append(found, out.Responses[t.name]...)
+			if request = out.UnprocessedKeys; len(request) == 0 {
+				break
+			}
+			if err := retry.Backoff(ctx, attempt); err != nil {
+				return nil, wrap("batch get", err)
+			}
 		}
 	}
 	return found, nil
 }
 
-// readByID reads an organization's records of a kind, or its deliveries, by
-// their ids, strongly or eventually consistent. Absent ones are not in the
-// answer.
-func readByID[T any](
-	ctx context.Context, t *Table, org value.ID, kind string, ids []value.ID, consistent bool, decode func(item) (T, error),
-) (map[value.ID]T, error) {
-	keys := make([]key, len(ids))
-	for i, id := range ids {
-		keys[i] = recordKey(org, kind, id)
-	}
+// readMixed reads items of several types and decodes each by its type: a record,
+// a delivery, the body of a payload, a tally, an endpoint, an application or a
+// credential.
+func (t *Table) readMixed(ctx context.Context, keys []key, consistent bool) (map[key]any, error) {
 	items, err := t.batchGet(ctx, keys, consistent)
 	if err != nil {
 		return nil, err
 	}
-	items = t.live(items)
-	found := make(map[value.ID]T, len(items))
-	for _, it := range items {
-		id, err := value.ParseID(getString(it, attrSK))
-		if err == nil {
-			found[id], err = decode(it)
+	found := make(map[key]any, len(items))
+	for _, it := range t.live(items) {
+		k := keyOf(it)
+		switch getString(it, attrType) {
+		case typeRecord:
+			found[k], err = decodeRecord(it)
+		case typeDelivery:
+			found[k], err = decodeDelivery(it)
+		case typePayload:
+			found[k], err = t.decodePayload(it)
+		case typeCounters:
+			found[k], err = decodeTally(it)
+		case typeEndpoint:
+			found[k], err = decodeEndpoint(it)
+		case typeApplication:
+			found[k], err = decodeDoc[account.Application](it)
+		case typeCredential:
+			found[k], err = decodeFound[account.Credential](it)
 		}
 		if err != nil {
 			return nil, err
@@ -255,44 +264,41 @@ func readByID[T any](
 	return found, nil
 }
 
-// batchRead makes one BatchGetItem and hands each item that exists to each. It
-// asks again for the keys that the table left unprocessed, with growing
-// pauses, for as long as the context allows.
-func (t *Table) batchRead(ctx context.Context, keys []item, consistent bool, each func(item) error) error {
-	request := map[string]types.KeysAndAttributes{t.name: {Keys: keys, ConsistentRead: &consistent}}
-	for attempt := 1; ; attempt++ {
-		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
-		if err != nil {
-			return wrap("batch get", err)
-		}
-		for _, it := range out.Responses[t.name] {
-			if err := each(it); err != nil {
-				return err
-			}
-		}
-		if request = out.UnprocessedKeys; len(request) == 0 {
-			return nil
-		}
-		if err := retry.Backoff(ctx, attempt); err != nil {
-			return wrap("batch get", err)
+// of is what was found under the key; zero when it is absent.
+func of[T any](found map[key]any, k key) T {
+	v, _ := found[k].(T)
+	return v
+}
+
+// lookup reads items of one type by their ids, as [Table.readMixed] does. Absent
+// ones are not in the answer.
+func lookup[T any](ctx context.Context, t *Table, ids []value.ID, consistent bool, keyFor func(value.ID) key) (map[value.ID]T, error) {
+	keys := make([]key, len(ids))
+	for i, id := range ids {
+		keys[i] = keyFor(id)
+	}
+	read, err := t.readMixed(ctx, keys, consistent)
+	found := make(map[value.ID]T, len(read))
+	for i, id := range ids {
+		if v, is := read[keys[i]].(T); is {
+			found[id] = v
 		}
 	}
+	return found, err
 }
 
 // throttles are the error codes, of a request and of a statement, that mean: try
-// again a little later.
+// again a little later. A request's may end with "Exception".
 var throttles = map[string]bool{
-	"ProvisionedThroughputExceeded":          true,
-	"RequestLimitExceeded":                   true,
-	"ThrottlingError":                        true,
-	"TransactionConflict":                    true,
-	"ProvisionedThroughputExceededException": true,
-	"ThrottlingException":                    true,
-	"LimitExceededException":                 true,
-	"InternalServerError":                    true,
-	"ServiceUnavailable":                     true,
-	"TransactionInProgressException":         true,
-	"TransactionConflictException":           true,
+	"ProvisionedThroughputExceeded": true,
+	"RequestLimitExceeded":          true,
+	"ThrottlingError":               true,
+	"Throttling":                    true,
+	"LimitExceeded":                 true,
+	"InternalServerError":           true,
+	"ServiceUnavailable":            true,
+	"TransactionConflict":           true,
+	"TransactionInProgress":         true,
 }
 
 // wrap names the attempted operation and turns a table that is busy or out of reach
@@ -302,7 +308,7 @@ func wrap(tried string, err error) error {
 	err = fmt.Errorf("%s: %w", tried, err)
 	var api smithy.APIError
 	if errors.As(err, &api) {
-		if throttles[api.ErrorCode()] {
+		if throttles[strings.TrimSuffix(api.ErrorCode(), "Exception")] {
 			return fault.Busy(err)
 		}
 		return err

@@ -13,9 +13,6 @@ import (
 // maxTallyTries bounds the tries of a count that throttles or does not answer.
 const maxTallyTries = 4
 
-// A tally is an item: attrBody is its own form, rev its revision, and attrWrite
-// the token of its last write.
-
 // Tally reads what is counted of an endpoint, strongly consistent: an empty one
 // when nothing is.
 func (t *Table) Tally(ctx context.Context, org, endpoint value.ID) (*webhook.Tally, error) {
@@ -29,7 +26,7 @@ func (t *Table) Tally(ctx context.Context, org, endpoint value.ID) (*webhook.Tal
 func (t *Table) PutTally(ctx context.Context, d *webhook.Delivery, next *webhook.Tally, finished webhook.Finished) (current *webhook.Tally, done bool, err error) {
 	token := newToken()
 	it := tallyKey(d.OrganizationID, d.EndpointID).newItem(typeCounters)
-	it[attrBody], it[attrRevision], it[attrWrite] = binary(next.Encode()), num(next.Revision), num(token)
+	it[attrBody], it[attrRevision], it[attrToken] = binary(next.Encode()), num(next.Revision), num(token)
 	put := t.put(it, ifLast(attrRevision, next.Revision-1))
 	const tried = "count outcomes"
 	var found item
@@ -40,7 +37,7 @@ func (t *Table) PutTally(ctx context.Context, d *webhook.Delivery, next *webhook
 		refused, err = t.transactTries(ctx, tried, maxTallyTries, append([]write{put}, t.putFinished(d, finished)...))
 		found, done = refused[0], err == nil && len(refused) == 0
 	}
-	if done || err != nil || getUnsigned(found, attrWrite) == token {
+	if done || err != nil || getUnsigned(found, attrToken) == token {
 		return nil, err == nil, err
 	}
 	current, err = decodeTally(found)
@@ -49,8 +46,7 @@ func (t *Table) PutTally(ctx context.Context, d *webhook.Delivery, next *webhook
 
 // putFinished are the writes of finished hours and days.
 func (t *Table) putFinished(d *webhook.Delivery, finished webhook.Finished) (writes []write) {
-	for i := range finished.Hours {
-		h := &finished.Hours[i]
+	for _, h := range finished.Hours {
 		it := hourKey(d.OrganizationID, d.EndpointID, h.Start).newItem(typeHour)
 		it[attrBody], it[attrExpires] = binary(h.Encode()), expiry(h.Start.Add(webhook.HourRetention))
 		writes = append(writes, t.put(it, always))
@@ -79,21 +75,13 @@ func decodeTally(it item) (*webhook.Tally, error) {
 // tallies reads the tallies of the endpoints, strongly consistent; empty ones
 // where nothing is counted.
 func (t *Table) tallies(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]*webhook.Tally, error) {
-	keys := make([]key, len(endpoints))
-	for i, id := range endpoints {
-		keys[i] = tallyKey(org, id)
-	}
-	stored, err := t.readMixed(ctx, keys, true)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[value.ID]*webhook.Tally, len(endpoints))
-	for i, id := range endpoints {
-		if found[id] = of[*webhook.Tally](stored, keys[i]); found[id] == nil {
+	found, err := lookup[*webhook.Tally](ctx, t, endpoints, true, func(id value.ID) key { return tallyKey(org, id) })
+	for _, id := range endpoints {
+		if found[id] == nil {
 			found[id] = &webhook.Tally{}
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // Counters reads the counters of the endpoints; those of one that has counted
@@ -124,8 +112,8 @@ func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to valu
 	if h := tally.Hour(); h.Start >= from && h.Start < to && h.SuccessCount+h.FailureCount > 0 {
 		byStart[h.Start] = h
 	}
-	in := between(statsPartition(org, endpoint), from.String(), (to - 1).String())
-	err = t.query(ctx, in, func(it item) (bool, error) {
+	first, last := from.String(), (to - 1).String()
+	err = t.query(ctx, between(statsPartition(org, endpoint), first, last), func(it item) (bool, error) {
 		h, err := webhook.DecodeHourStats(getBinary(it, attrBody))
 		if err != nil {
 			return false, fmt.Errorf("%s of %s: %w", getString(it, attrSK), getString(it, attrPK), err)
@@ -136,21 +124,20 @@ func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to valu
 	if err != nil {
 		return nil, err
 	}
-	filtered, err := t.filteredHours(ctx, org, endpoint, from, to)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range filtered {
-		if counted := byStart[h.Start]; counted != nil {
+	err = t.query(ctx, between(filteredPartition(org, endpoint), first, last), func(it item) (bool, error) {
+		start, err := value.ParseTime(getString(it, attrSK))
+		h := &webhook.HourStats{Start: start, FilteredCount: getNumber(it, attrFiltered)}
+		if counted := byStart[start]; counted != nil {
 			h.Merge(counted)
 		}
-		byStart[h.Start] = h
-	}
+		byStart[start] = h
+		return true, err
+	})
 	hours := make([]*webhook.HourStats, 0, len(byStart))
 	for _, start := range slices.Sorted(maps.Keys(byStart)) {
 		hours = append(hours, byStart[start])
 	}
-	return hours, nil
+	return hours, err
 }
 
 // attrFiltered is how many events an endpoint did not get in an hour by its
@@ -166,14 +153,4 @@ func (t *Table) AddFiltered(ctx context.Context, org, endpoint value.ID, start v
 	})
 	_, _, err := t.updateItem(ctx, "count filtered events", w)
 	return err
-}
-
-// filteredHours reads the hours in [from, to) in which the endpoint did not get
-// an event by its delivery settings.
-func (t *Table) filteredHours(ctx context.Context, org, endpoint value.ID, from, to value.Time) (hours []*webhook.HourStats, err error) {
-	in := between(filteredPartition(org, endpoint), from.String(), (to - 1).String())
-	return collect(ctx, t, in, 0, func(it item) (*webhook.HourStats, error) {
-		start, err := value.ParseTime(getString(it, attrSK))
-		return &webhook.HourStats{Start: start, FilteredCount: getNumber(it, attrFiltered)}, err
-	})
 }

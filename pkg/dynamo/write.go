@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -178,19 +179,20 @@ func (t *Table) removeItem(ctx context.Context, tried string, w write) (current 
 	return result(tried, err)
 }
 
-// Bounds of removals that are made together: how many at a time, and how often
-// each is tried, with the pauses up to two seconds.
 const (
 	maxParallelRemovals = 8
-	maxRemovalTries     = 12
+	maxRemovalTries     = 12 // with the pauses up to two seconds
 )
 
-// removeAll removes the items with the keys, and tries again what the table
-// throttles.
-func (t *Table) removeAll(ctx context.Context, tried string, keys []key) error {
-	return parallel.UntilError(ctx, maxParallelRemovals, slices.All(keys), func(ctx context.Context, _ int, k key) error {
+// ItemRef names an item that was read.
+type ItemRef struct{ key key }
+
+// RemoveItems deletes items, and tries again what the table throttles; absent ones
+// are ignored.
+func (t *Table) RemoveItems(ctx context.Context, refs []ItemRef) error {
+	return parallel.UntilError(ctx, maxParallelRemovals, slices.All(refs), func(ctx context.Context, _ int, r ItemRef) error {
 		for attempt := 1; ; attempt++ {
-			_, _, err := t.removeItem(ctx, tried, t.remove(k, always))
+			_, _, err := t.removeItem(ctx, "remove items", t.remove(r.key, always))
 			if !fault.Is(err, fault.Unavailable) || attempt == maxRemovalTries || retry.Backoff(ctx, attempt) != nil {
 				return err
 			}
@@ -363,7 +365,7 @@ func changeItem[T any](ctx context.Context, t *Table, noun string, k key, decode
 func modify[T any](
 	ctx context.Context, t *Table, k key, change func(*T) (changed bool), write func(next *T, token uint64) (done bool, err error),
 ) error {
-	return retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
+	err := retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
 		it, err := t.get(ctx, k)
 		if err != nil {
 			return false, err
@@ -374,4 +376,8 @@ func modify[T any](
 		}
 		return write(&v, getUnsigned(it, attrToken))
 	})
+	if err != nil {
+		err = fmt.Errorf("change %s %s: %w", k.pk, k.sk, err)
+	}
+	return err
 }
