@@ -2,14 +2,8 @@ package dynamo
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
@@ -21,18 +15,14 @@ import (
 // Attributes of an endpoint, besides its doc, its applicationId and rev, which
 // is its updatedAt: attrStatus repeats the status for conditions, and recovery
 // is the recovery that runs. The item of a deleted endpoint keeps only a deletion
-// mark until its deliveries are cancelled. endpointCount of an application is the
-// number of its endpoints; it changes, with the item's version, in the transaction
-// that makes or deletes one. attrAlertURL of an application is the endpoint of its
-// alerts.
+// mark until its deliveries are cancelled. An application's endpointCount changes,
+// with the item's version, in the transaction that makes or deletes one of its
+// endpoints. Its attrAlertURL is the endpoint of its alerts.
 const (
 	attrStatus   = "status"
 	attrRecovery = "recovery"
 	attrAlertURL = "alertURL"
 )
-
-// StreamEndpoint is the item type of endpoints in the stream.
-const StreamEndpoint = typeEndpoint
 
 // CreateEndpoint stores a new endpoint, and the answer that shows it, if one is
 // kept. Faults: not_found when its application is absent, limit_reached when the
@@ -77,16 +67,13 @@ func (t *Table) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoi
 // AlertURL reads the endpoint of the application's alerts, strongly consistent;
 // nil when there is none.
 func (t *Table) AlertURL(ctx context.Context, org, application value.ID) (*webhook.Endpoint, error) {
-	it, err := t.get(ctx, applicationKey(org, application))
-	text := getString(it, attrAlertURL)
-	if err != nil || text == "" {
+	stored, err := read(ctx, t, applicationKey(org, application), decode[struct {
+		AlertURL value.ID `dynamodbav:"alertURL"`
+	}])
+	if err != nil || stored.AlertURL.IsZero() {
 		return nil, err
 	}
-	id, err := value.ParseID(text)
-	if err != nil {
-		return nil, err
-	}
-	return t.Endpoint(ctx, org, id)
+	return t.Endpoint(ctx, org, stored.AlertURL)
 }
 
 // Endpoints reads every endpoint of the organization, in the order of their
@@ -104,17 +91,15 @@ func (t *Table) Directory(ctx context.Context, org value.ID) (*webhook.Directory
 	err := t.query(ctx, in, func(it item) (bool, error) {
 		switch getString(it, attrType) {
 		case typeApplication:
-			app, err := decodeDoc[account.Application](it)
-			if err != nil {
-				return false, err
-			}
-			d.Applications[app.ID] = webhook.StateOf(app)
+			app, err := docOf[account.Application](it)
+			d.Applications[app.ID] = webhook.StateOf(&app)
+			return true, err
 		case typeEndpoint:
 			e, err := decodeEndpoint(it)
-			if err != nil || e == nil {
-				return err == nil, err
+			if e != nil {
+				d.Endpoints = append(d.Endpoints, e)
 			}
-			d.Endpoints = append(d.Endpoints, e)
+			return true, err
 		}
 		return true, nil
 	})
@@ -177,26 +162,23 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 // FinishEndpointDeletion removes the rest of a deleted endpoint: its tally, its
 // permits and its deletion mark. Its finished hours expire.
 func (t *Table) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
-	for _, w := range []write{
-		t.remove(tallyKey(org, id), always), t.remove(permitsKey(org, id), always),
-		t.remove(endpointKey(org, id), when("attribute_exists(del)", nil)),
-	} {
-		if _, _, err := t.removeItem(ctx, "remove a deleted endpoint", w); err != nil {
-			return err
-		}
+	err := t.RemoveItems(ctx, []ItemRef{{tallyKey(org, id)}, {permitsKey(org, id)}})
+	if err == nil {
+		_, _, err = t.removeItem(ctx, "remove a deleted endpoint", t.remove(endpointKey(org, id), when("attribute_exists(del)", nil)))
 	}
-	return nil
+	return err
 }
 
 // endpointsOf lists the application's endpoints.
 func (t *Table) endpointsOf(ctx context.Context, org, application value.ID) ([]value.ID, error) {
-	in := partition(developerPartition(org), endpointPrefix)
-	in.FilterExpression = aws.String(attrApplication + " = :application")
-	in.ExpressionAttributeValues[":application"] = str(application.String())
-	in.ProjectionExpression = aws.String("SK")
-	return collect(ctx, t, in, 0, func(it item) (value.ID, error) {
-		return value.ParseID(strings.TrimPrefix(getString(it, attrSK), endpointPrefix))
-	})
+	all, err := t.Endpoints(ctx, org)
+	var ids []value.ID
+	for _, e := range all {
+		if e.ApplicationID == application {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids, err
 }
 
 // deletionDelay is when the deliveries of a deleted endpoint are looked for:
@@ -215,9 +197,11 @@ func (t *Table) deletionMark(org, id value.ID, c condition) write {
 func encodeEndpoint(e *webhook.Endpoint) item {
 	it := docItem(endpointKey(e.OrganizationID, e.ID), typeEndpoint, e)
 	it[attrApplication], it[attrStatus], it[attrRevision] = str(e.ApplicationID.String()), str(string(e.Status)), num(e.UpdatedAt)
-	attributes := routingAttributes(e.Routing(), e.ID)
-	maps.DeleteFunc(attributes, func(_ string, v types.AttributeValue) bool { return v == nil })
-	maps.Copy(it, attributes)
+	for name, v := range routingAttributes(e.Routing(), e.ID) {
+		if v != nil {
+			it[name] = v
+		}
+	}
 	return it
 }
 
@@ -233,10 +217,4 @@ func decodeEndpoint(it item) (*webhook.Endpoint, error) {
 	r, err := decodeRouting(it)
 	e.Circuit, e.Lane, e.Alert = r.Circuit, r.Lane, r.Alert
 	return e, err
-}
-
-// DecodeEndpointChange reads a stream record of an endpoint: what it was and
-// what it is, nil when there was none or it was deleted.
-func DecodeEndpointChange(r *events.DynamoDBEventRecord) (old, next *webhook.Endpoint, err error) {
-	return decodeChange(r, decodeEndpoint)
 }

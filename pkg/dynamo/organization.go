@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -61,10 +60,6 @@ func (t *Table) RegisterOrganization(ctx context.Context, org value.ID) error {
 // ever removed.
 func (t *Table) Organizations(ctx context.Context) ([]value.ID, error) {
 	return collect(ctx, t, partition(organizationsPartition, ""), 0, func(it item) (value.ID, error) {
-		org, err := value.ParseID(getString(it, attrSK))
-		if err != nil {
-			err = fmt.Errorf("a registered organization: %w", err)
-		}
-		return org, err
+		return value.ParseID(getString(it, attrSK))
 	})
 }

@@ -10,19 +10,6 @@ import (
 	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 )
 
-// windowItem is a rate window as it is stored.
-type windowItem struct {
-	window.Window
-	ExpiresAt int64 `dynamodbav:"expiresAtEpoch"` // seconds
-}
-
-// requestDayItem is what a subject counted on a day.
-type requestDayItem struct {
-	Version   int64 // of the window that counted it
-	Usage     window.Usage
-	ExpiresAt int64 `dynamodbav:"expiresAtEpoch"` // seconds
-}
-
 // usageRetention is how long a day is kept that counted requests or events,
 // and a window since its last use, because it counts the day of it.
 const usageRetention = (account.MaxUsageDays + 1) * 24 * time.Hour
@@ -34,9 +21,7 @@ func (t *Table) Window(ctx context.Context, subject string) (window.Window, erro
 
 // ExtendWindow makes the extension if the window's head still is the
 // extension's and the total keeps to the limit. It returns the window as it is
-// then.
-//
-// A write that the SDK repeats after a broken connection may count twice;
+// then. A write that the SDK repeats after a broken connection may count twice;
 // that only ever admits less.
 func (t *Table) ExtendWindow(ctx context.Context, subject string, e window.Extension) (window.Window, bool, error) {
 	var sums []string
@@ -64,7 +49,8 @@ func bucketPath(bucket int64) string { return fmt.Sprintf("#Counts[%d]", window.
 // that there is none. It is an update, like every write of the functions of
 // the read API: they may not put items.
 func (t *Table) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
-	it := encode(rateKey(subject), typeRate, windowItem{next, t.now().Add(usageRetention).Unix()})
+	it := encode(rateKey(subject), typeRate, next)
+	it[attrExpires] = num(t.now().Add(usageRetention).Unix())
 	return t.changeWindow(ctx, "replace a rate window", t.setItem(it, ifLast(attrItemVersion, version)))
 }
 
@@ -81,7 +67,8 @@ func (t *Table) changeWindow(ctx context.Context, tried string, w write) (window
 // version is kept.
 func (t *Table) FinishDay(ctx context.Context, subject string, w window.Window) error {
 	day := time.Unix(window.Day(w.Head)*daySeconds, 0).UTC()
-	it := encode(requestDayKey(subject, day.Format(time.DateOnly)), typeRequestDay, requestDayItem{w.Version, w.Usage, day.Add(usageRetention).Unix()})
+	it := requestDayKey(subject, day.Format(time.DateOnly)).newItem(typeRequestDay)
+	it[attrItemVersion], it["Usage"], it[attrExpires] = num(w.Version), attribute(w.Usage), num(day.Add(usageRetention).Unix())
 	_, _, err := t.updateItem(ctx, "finish a day of requests", t.setItem(it, when("attribute_not_exists(PK) OR #Version < :Version", nil)))
 	return err
 }

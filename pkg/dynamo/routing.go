@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -30,22 +29,19 @@ const maxRoutingTries = 3
 // faster or that the endpoint was deleted.
 func (t *Table) SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (set bool, err error) {
 	was := encodeRouting(previous)
-	err = retry.Contended(ctx, maxRoutingTries, func() (done bool, err error) {
-		var found item
-		found, set, err = t.updateItem(ctx, "set an endpoint's routing", t.reroute(org, endpoint, was, previous, next))
+	for range maxRoutingTries {
+		found, set, err := t.updateItem(ctx, "set an endpoint's routing", t.reroute(org, endpoint, was, previous, next))
 		if set || err != nil || found == nil || getBool(found, attrDeleted) {
-			return true, err
+			return set, err
 		}
 		current, err := decodeRouting(found)
 		if err != nil || !current.Equal(previous) {
 			// A write whose answer was lost finds what it has written.
-			set = err == nil && current.Equal(next)
-			return true, err
+			return err == nil && current.Equal(next), err
 		}
 		was = getString(found, attrRouting)
-		return false, nil
-	})
-	return set, err
+	}
+	return false, nil
 }
 
 // encodeRouting returns "" for the zero routing.

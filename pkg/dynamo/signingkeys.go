@@ -2,10 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
-	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -21,22 +17,17 @@ func (t *Table) SigningKeys(ctx context.Context) (p apptoken.Published, err erro
 	if err != nil || it == nil {
 		return p, err
 	}
-	if err := json.Unmarshal([]byte(getString(it, attrDoc)), &p.KeySet); err != nil {
-		return p, fmt.Errorf("decode the signing keys: %w", err)
-	}
+	p.KeySet, err = docOf[apptoken.KeySet](it)
 	if at := getTime(it, attrSecretsCreated); at != 0 {
 		p.Created = at.Std()
 	}
-	return p, nil
+	return p, err
 }
 
 // PublishSigningKeys stores the keys, and reports whether it did: keys of
 // newer secrets stay.
 func (t *Table) PublishSigningKeys(ctx context.Context, p apptoken.Published) (bool, error) {
-	created := value.Time(0)
-	if p.Created.After(time.Time{}) {
-		created = value.TimeOf(p.Created)
-	}
+	created := max(value.TimeOf(p.Created), 0)
 	_, done, err := t.updateItem(ctx, "publish the signing keys", t.set(signingKeysKey(),
 		item{attrType: str(typeSigningKeys), attrDoc: encodeDoc(p.KeySet), attrSecretsCreated: num(created)},
 		when("attribute_not_exists(PK) OR secretsCreated <= :secretsCreated", nil)))

@@ -29,9 +29,10 @@ func StreamPartition(r *events.DynamoDBEventRecord) string { return r.Change.New
 
 // Types of items that reach the stream's consumers.
 const (
-	StreamRecord = typeRecord
-	StreamEvent  = typeDelivery
-	StreamBeat   = typeHeartbeat
+	StreamRecord   = typeRecord
+	StreamEvent    = typeDelivery
+	StreamEndpoint = typeEndpoint
+	StreamBeat     = typeHeartbeat
 )
 
 // Stream decodes records of the table's stream.
@@ -60,6 +61,12 @@ func (Stream) DeliveryChange(r *events.DynamoDBEventRecord) (old, next *webhook.
 	return decodeChange(r, decodeDelivery)
 }
 
+// EndpointChange is what an endpoint was and what it is; nil when there was none or
+// it was deleted.
+func (Stream) EndpointChange(r *events.DynamoDBEventRecord) (old, next *webhook.Endpoint, err error) {
+	return decodeChange(r, decodeEndpoint)
+}
+
 // decodeChange decodes the images of a stream record; an absent one is nil.
 func decodeChange[T any](r *events.DynamoDBEventRecord, decode func(item) (*T, error)) (old, next *T, err error) {
 	if old, err = decode(imageItem(r.Change.OldImage)); err != nil {
@@ -69,21 +76,19 @@ func decodeChange[T any](r *events.DynamoDBEventRecord, decode func(item) (*T, e
 	return old, next, err
 }
 
-// imageItem turns a stream image into an item; nil stays nil. Types that
-// no consumer reads are left out.
+// imageItem turns a stream image into an item; nil stays nil.
 func imageItem(image map[string]events.DynamoDBAttributeValue) item {
 	if image == nil {
 		return nil
 	}
 	it := make(item, len(image))
 	for name, v := range image {
-		if converted := imageValue(v); converted != nil {
-			it[name] = converted
-		}
+		it[name] = imageValue(v)
 	}
 	return it
 }
 
+// imageValue returns nil for a value of a type that no consumer reads.
 func imageValue(v events.DynamoDBAttributeValue) types.AttributeValue {
 	switch v.DataType() {
 	case events.DataTypeString:
@@ -92,14 +97,10 @@ func imageValue(v events.DynamoDBAttributeValue) types.AttributeValue {
 		return &types.AttributeValueMemberN{Value: v.Number()}
 	case events.DataTypeBoolean:
 		return boolean(v.Boolean())
-	case events.DataTypeBinary:
-		return binary(v.Binary())
 	case events.DataTypeList:
-		list := make([]types.AttributeValue, 0, len(v.List()))
-		for _, e := range v.List() {
-			if converted := imageValue(e); converted != nil {
-				list = append(list, converted)
-			}
+		list := make([]types.AttributeValue, len(v.List()))
+		for i, e := range v.List() {
+			list[i] = imageValue(e)
 		}
 		return &types.AttributeValueMemberL{Value: list}
 	default:
@@ -109,14 +110,11 @@ func imageValue(v events.DynamoDBAttributeValue) types.AttributeValue {
 
 // Beat writes the heartbeat that the stream brings to its consumers, who do
 // nothing with it: a consumer that has no heartbeat for minutes stands still.
-// It costs one write unit.
+// It costs one write unit. Its time changes with every heartbeat, since the stream
+// leaves a write out that changes nothing.
 func (t *Table) Beat(ctx context.Context, now value.Time) error {
 	it := heartbeatKey().newItem(typeHeartbeat)
-	it[attrHeartbeatAt] = num(now)
+	it[attrAt] = num(now)
 	_, _, err := t.putItem(ctx, "write the heartbeat", t.put(it, always))
 	return err
 }
-
-// attrHeartbeatAt changes with every heartbeat: the stream leaves a write out
-// that changes nothing.
-const attrHeartbeatAt = "at"

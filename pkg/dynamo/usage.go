@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -16,17 +14,12 @@ import (
 // its date, from the first to the last. Days on which it counted nothing may be
 // left out.
 func (t *Table) Usage(ctx context.Context, org, application value.ID, first, last value.Time) (map[string]account.Usage, error) {
-	var requests, events map[string]account.Usage
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		requests, err = t.requestDays(ctx, application.String(), last)
-		return err
-	})
-	group.Go(func() (err error) {
-		events, err = t.eventDays(ctx, org, application, first, last)
-		return err
-	})
-	if err := group.Wait(); err != nil {
+	requests, err := t.requestDays(ctx, application.String(), last)
+	if err != nil {
+		return nil, err
+	}
+	events, err := t.eventDays(ctx, org, application, first, last)
+	if err != nil {
 		return nil, err
 	}
 	for date, u := range requests {

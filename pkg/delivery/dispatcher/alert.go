@@ -24,7 +24,7 @@ func (a *addressed) concerns(e *webhook.Endpoint) bool {
 
 // announced returns the alerts of an endpoint's change.
 func (d *Dispatcher) announced(ctx context.Context, r *events.DynamoDBEventRecord) (found []addressed, err error) {
-	old, next, err := dynamo.DecodeEndpointChange(r)
+	old, next, err := dynamo.Stream{}.EndpointChange(r)
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func TestSamplesOfStreamAndScheduleCanBeRead(t *testing.T) {
 			case dynamo.StreamEvent:
 				_, err = dynamo.Stream{}.Delivery(&record)
 			default:
-				_, _, err = dynamo.DecodeEndpointChange(&record)
+				_, _, err = dynamo.Stream{}.EndpointChange(&record)
 			}
 			if err != nil {
 				t.Errorf("%s record %d: %v", name, i, err)
