@@ -6,18 +6,21 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strings"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 // PageHeader returns the header of a page, or of its files, with how they may be
-// kept. It permits them their own files and the API, and nothing
-// else: no other host, no inline script or style, no frame around them.
-func PageHeader(caching string) http.Header {
+// kept. It permits them their own files, the API and what the origins answer to
+// scripts, and nothing else: no other host, no inline script or style, no frame
+// around them.
+func PageHeader(caching string, origins ...string) http.Header {
+	connect := strings.Join(append([]string{"connect-src 'self'"}, origins...), " ")
 	return http.Header{
 		"Cache-Control": {caching},
-		"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-			"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
+		"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " + connect +
+			"; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
 		"Referrer-Policy": {"no-referrer"},
 	}
 }

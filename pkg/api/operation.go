@@ -39,6 +39,7 @@ type Operation struct {
 	Scope       auth.Scope  // "": none beyond the credential
 	AnyScope    auth.Scopes // one of these will do; the handler looks at which
 	Params      []Param     // others in the query are refused
+	AnyQuery    bool        // nothing in the query is refused: scripts of the page read it
 	List        *lists.List // a list's operation also takes the list's parameters
 	Body        any         // zero value of the body's type; nil: no body
 	EmptyBody   bool        // a request may leave its body out

@@ -48,6 +48,14 @@ type Config struct {
 	SigningSecrets   string `env:"SIGNING_SECRETS"`
 	SigningSecretARN string `env:"SIGNING_SECRET_ARN"`
 
+	// PortalClientID is the portal's client at the issuer of users' tokens, "" when
+	// nobody signs in there; PortalScope the scopes that it asks for, separated by
+	// commas. PortalTokenOrigin is the origin of the token endpoint where that is not
+	// the issuer's.
+	PortalClientID    string `env:"PORTAL_CLIENT_ID"`
+	PortalScope       string `env:"PORTAL_SCOPE" default:"openid"`
+	PortalTokenOrigin string `env:"PORTAL_TOKEN_ORIGIN"`
+
 	// BasePath is the first segment of paths below a domain of one's own, ""
 	// for none.
 	BasePath string `env:"BASE_PATH"`

@@ -6,6 +6,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/docs"
+	"github.com/commerce-integration/service/pkg/api/portal"
 )
 
 // OperationsByFunction returns the operations of each function that the API
@@ -15,7 +16,7 @@ func OperationsByFunction() map[string][]api.Operation {
 	d := &Dependencies{Clock: time.Now}
 	return map[string][]api.Operation{
 		"developers": d.developerOperations(), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
-		"receipts": d.receiptOperations(), "portal": portalOperations(nil),
+		"receipts": d.receiptOperations(), "portal": portalOperations(portal.SignIn{}, nil),
 	}
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/developers"
@@ -54,15 +55,19 @@ func Receipts(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 // and uses nothing of AWS.
 func Portal(render Renderer) NewHandler[GatewayFunc] {
 	return func(_ context.Context, d *Dependencies) (GatewayFunc, error) {
-		return d.behindGateway(portalOperations(render), api.Config{}), nil
+		signIn := portal.SignIn{
+			Issuer: d.Config.JWTIssuer, Audience: d.Config.JWTAudience,
+			ClientID: d.Config.PortalClientID, Scope: strings.ReplaceAll(d.Config.PortalScope, ",", " "), TokenOrigin: d.Config.PortalTokenOrigin,
+		}
+		return d.behindGateway(portalOperations(signIn, render), api.Config{}), nil
 	}
 }
 
 // Renderer makes HTML of Markdown.
 type Renderer = func(markdown string) (string, error)
 
-func portalOperations(render Renderer) []api.Operation {
-	return append(portal.Operations(), docs.Operations(render)...)
+func portalOperations(signIn portal.SignIn, render Renderer) []api.Operation {
+	return append(portal.Operations(signIn), docs.Operations(render)...)
 }
 
 // recordsShare is the part of memory, one of so many, that keeps records which

@@ -1,8 +1,8 @@
 // Package portal serves the portal: a page for people who run integrations, who
 // see there the state of the service and manage applications, keys and webhook
 // endpoints. The page uses the public API with the credential that its user
-// gives it; this package serves its files, without credentials, and knows no
-// tenant. The source of the page is in the folder web, from which make portal
+// gives it, or with the token of one who signs in at the identity provider; this
+// package serves its files, without credentials, and knows no tenant. The source of the page is in the folder web, from which make portal
 // builds what is embedded here; a program that was built without it says so.
 package portal
 
@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -33,17 +35,27 @@ const (
 	revalidated = "no-cache"
 )
 
+// SignIn says how people sign in at their identity provider. Without a ClientID
+// they give the page a credential.
+type SignIn struct {
+	Issuer      string `json:"issuer"`   // the provider, an OpenID Connect issuer
+	ClientID    string `json:"clientId"` // of the page, a public client
+	Scope       string `json:"scope"`    // that the page asks for; openid is among them
+	Audience    string `json:"audience"` // of the tokens that the service accepts
+	TokenOrigin string `json:"-"`        // of the token endpoint, where it is not the issuer's
+}
+
 // Operations returns the operations of the portal: its page, the files of the
 // page, and the way there from the root.
-func Operations() []api.Operation {
+func Operations(signIn SignIn) []api.Operation {
 	files, err := fs.Sub(built, "dist")
 	if err != nil {
 		panic(err) // the name is a constant
 	}
-	return operations(files)
+	return operations(files, signIn)
 }
 
-func operations(files fs.FS) []api.Operation {
+func operations(files fs.FS, signIn SignIn) []api.Operation {
 	return []api.Operation{
 		{
 			ID: "getRoot", Method: http.MethodGet, Path: "/", Tag: tag,
@@ -52,7 +64,8 @@ func operations(files fs.FS) []api.Operation {
 		{
 			ID: "getPortal", Method: http.MethodGet, Path: "/portal", Tag: tag,
 			Summary: "Use the service in a browser", MediaType: "text/html; charset=utf-8",
-			Handle: func(r *api.Request) (*api.Response, error) { return page(files, r) },
+			AnyQuery: true, // identity providers lead back here, each with parameters of its own
+			Handle:   func(r *api.Request) (*api.Response, error) { return page(files, signIn, r) },
 		},
 		{
 			ID: "getPortalFile", Method: http.MethodGet, Path: "/portal/{file}", Tag: tag,
@@ -74,8 +87,9 @@ func root(r *api.Request) (*api.Response, error) {
 }
 
 // page answers the page, which learns here under which path the service is: it
-// may be below a stage or a base path, with and without a trailing slash.
-func page(files fs.FS, r *api.Request) (*api.Response, error) {
+// may be below a stage or a base path, with and without a trailing slash. It also
+// learns how to sign in.
+func page(files fs.FS, signIn SignIn, r *api.Request) (*api.Response, error) {
 	body, err := fs.ReadFile(files, "index.html")
 	if err != nil {
 		return nil, notBuilt()
@@ -84,8 +98,27 @@ func page(files fs.FS, r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the base URL: %w", err)
 	}
+	var provider []byte
+	var origins []string
+	if signIn.ClientID != "" {
+		if provider, err = json.Marshal(signIn); err != nil {
+			return nil, err
+		}
+		origins = originsOf(signIn.Issuer, signIn.TokenOrigin)
+	}
 	body = bytes.ReplaceAll(body, []byte("{{base}}"), []byte(html.EscapeString(base.EscapedPath())))
-	return &api.Response{Raw: body, Header: api.PageHeader(revalidated)}, nil
+	body = bytes.ReplaceAll(body, []byte("{{signIn}}"), []byte(html.EscapeString(string(provider))))
+	return &api.Response{Raw: body, Header: api.PageHeader(revalidated, origins...)}, nil
+}
+
+// originsOf returns the origins of those addresses that have one.
+func originsOf(addresses ...string) (origins []string) {
+	for _, address := range addresses {
+		if at, err := url.Parse(address); err == nil && at.Host != "" {
+			origins = append(origins, at.Scheme+"://"+at.Host)
+		}
+	}
+	return origins
 }
 
 func file(files fs.FS, r *api.Request) (*api.Response, error) {

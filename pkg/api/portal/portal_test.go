@@ -18,7 +18,12 @@ import (
 // serve answers a request to the portal of the files, below the base URL.
 func serve(t *testing.T, files fs.FS, baseURL, path string, headers ...string) *http.Response {
 	t.Helper()
-	server := api.NewServer(operations(files), api.Config{
+	return serveTo(t, operations(files, SignIn{}), baseURL, path, headers...)
+}
+
+func serveTo(t *testing.T, operations []api.Operation, baseURL, path string, headers ...string) *http.Response {
+	t.Helper()
+	server := api.NewServer(operations, api.Config{
 		Caller: func(*http.Request) api.Caller { return api.Caller{BaseURL: baseURL} },
 		Clock:  time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -71,6 +76,31 @@ func TestThePageKnowsUnderWhichPathTheServiceIs(t *testing.T) {
 			if got := text(t, serve(t, sample(t), baseURL, path)); got != want {
 				t.Errorf("%s%s: got %s, want %s", baseURL, path, got, want)
 			}
+		}
+	}
+}
+
+func TestThePageKnowsWherePeopleSignInAndMayAskThere(t *testing.T) {
+	files := fstest.MapFS{"index.html": {Data: []byte(`<html data-sign-in="{{signIn}}">`)}}
+	at := SignIn{Issuer: "https://id.example/tenant/", ClientID: `"<portal>`, Scope: "openid", Audience: "commerce"}
+	cognito := at
+	cognito.TokenOrigin = "https://pool.auth.example/ignored"
+	named := `<html data-sign-in="{&#34;issuer&#34;:&#34;https://id.example/tenant/&#34;,&#34;clientId&#34;:&#34;\&#34;&lt;portal&gt;&#34;,` +
+		`&#34;scope&#34;:&#34;openid&#34;,&#34;audience&#34;:&#34;commerce&#34;}">`
+	for name, c := range map[string]struct {
+		signIn        SignIn
+		page, connect string
+	}{
+		"nowhere":                         {SignIn{Issuer: "commerce"}, `<html data-sign-in="">`, "connect-src 'self';"},
+		"at the issuer":                   {at, named, "connect-src 'self' https://id.example;"},
+		"with a token endpoint elsewhere": {cognito, named, "connect-src 'self' https://id.example https://pool.auth.example;"},
+	} {
+		r := serveTo(t, operations(files, c.signIn), "https://a.example", "/portal?code=1&code=2&session_state=")
+		if got := text(t, r); r.StatusCode != http.StatusOK || got != c.page {
+			t.Errorf("%s: got %d %s, want %s", name, r.StatusCode, got, c.page)
+		}
+		if got := r.Header.Get("Content-Security-Policy"); !strings.Contains(got, c.connect) {
+			t.Errorf("%s: policy %s, want %s", name, got, c.connect)
 		}
 	}
 }

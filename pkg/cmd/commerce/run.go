@@ -100,6 +100,7 @@ func (o *runOptions) tableServerKind() (tableserver.Kind, error) {
 func greet(out io.Writer, info *runner.Info) {
 	fmt.Fprintf(out, `The service runs at %[1]s (documentation: %[1]s/docs)
 The portal, signed in: %[1]s/portal#token=%[6]s
+The portal, to sign in as a demo user: %[1]s/portal
 
   organization  %[2]s
   site          %[3]s

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +25,6 @@ func newTokenCommand() *cobra.Command {
 				return err
 			}
 			issuer, err := runner.OpenIssuer(data)
-			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("no local service has been started in %s yet: start it by make run first", data)
-			}
 			if err != nil {
 				return err
 			}

@@ -1,5 +1,6 @@
 // Package issuer signs user tokens for local runs and tests, which have no
 // identity provider. It uses ES256 and a key that a run keeps in its data folder.
+// Its Provider lets demo users sign in by OpenID Connect.
 package issuer
 
 import (
@@ -90,8 +91,10 @@ func (i *Issuer) PEM() ([]byte, error) {
 
 // JWKS returns the JWK Set that verifies the issuer's tokens, as JSON.
 func (i *Issuer) JWKS() ([]byte, error) {
-	return json.Marshal(map[string]any{"keys": []any{i.public}})
+	return json.Marshal(i.keySet())
 }
+
+func (i *Issuer) keySet() map[string]any { return map[string]any{"keys": []any{i.public}} }
 
 // Grant describes the user of a token.
 type Grant struct {
@@ -120,6 +123,10 @@ func (i *Issuer) Sign(g Grant) (string, error) {
 	if g.SiteIDs != nil {
 		claims["siteIds"] = g.SiteIDs
 	}
+	return i.sign(claims)
+}
+
+func (i *Issuer) sign(claims jwt.MapClaims) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
 	token.Header["kid"] = i.public["kid"]
 	signed, err := token.SignedString(i.key)

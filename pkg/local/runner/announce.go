@@ -28,7 +28,7 @@ func (r *run) announce(ctx context.Context) error {
 		return fmt.Errorf("make the demo: %w", err)
 	}
 	info := &Info{
-		BaseURL: base, OrganizationID: r.state.OrganizationID.String(), SiteID: r.state.SiteID.String(),
+		BaseURL: base, Issuer: r.servers.issuerURL, OrganizationID: r.state.OrganizationID.String(), SiteID: r.state.SiteID.String(),
 		ApplicationID: r.state.ApplicationID, ClientID: r.state.ClientID, ClientSecret: r.state.ClientSecret,
 		JWT: jwt, APIKey: r.state.APIKey,
 		DynamoDBEndpoint: r.servers.tableURL, SQSEndpoint: r.servers.queueURL, TableName: r.cfg.Table,

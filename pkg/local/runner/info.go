@@ -17,6 +17,7 @@ const infoName = "run.json"
 // Info has the addresses of a running service and credentials for it. It holds credentials of the local service only.
 type Info struct {
 	BaseURL                string `json:"baseUrl"`
+	Issuer                 string `json:"issuer"` // of users' tokens
 	OrganizationID         string `json:"organizationId"`
 	SiteID                 string `json:"siteId"`
 	ApplicationID          string `json:"applicationId"`

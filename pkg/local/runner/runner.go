@@ -99,6 +99,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := r.servers.start(ctx, &r.cfg, data, listener); err != nil {
 		return err
 	}
+	r.provider().Handle(r.servers.routes)
 	if err := r.provision(ctx); err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 
 // readTemplate reads the template before anything starts.
 func readTemplate(path string) (*template.Model, error) {
-	model, err := template.Load(path, map[string]string{"JwtIssuer": issuerName, "JwtAudience": audience})
+	model, err := template.Load(path, map[string]string{"JwtIssuer": "not known yet", "JwtAudience": audience})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: start in the folder of the repository, or name the template with --template", err)
 	}
@@ -153,7 +154,8 @@ func (r *run) provision(ctx context.Context) (err error) {
 		return fmt.Errorf("queue server %s: %w", r.servers.queueURL, err)
 	}
 	r.model, err = template.Load(r.cfg.Template, map[string]string{
-		"JwtIssuer": issuerName, "JwtAudience": audience, "JwksUrl": r.servers.keysURL,
+		"JwtIssuer": r.servers.issuerURL, "JwtAudience": audience, "JwksUrl": r.servers.issuerURL + "/.well-known/jwks.json",
+		"PortalClientId":      clientID,
 		"AllowPrivateTargets": fmt.Sprint(r.cfg.PrivateTargets), "ArnEndpoints": "all-accounts",
 		"OrganizationRateLimit": "1000000", // the demo's organization is the only one, and has all the load
 		r.model.Table.LogicalID: r.cfg.Table,

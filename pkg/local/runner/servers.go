@@ -28,11 +28,12 @@ import (
 type servers struct {
 	table    *tableserver.Server // nil when another server is used
 	queues   *queueserver.Server // nil when another server is used
-	internal *http.Server        // queues and the issuer's keys
+	internal *http.Server        // of the routes
+	routes   *http.ServeMux      // of queues and issuer
 	issuer   *issuer.Issuer
 
-	tableURL, queueURL, keysURL string
-	aws                         aws.Config
+	tableURL, queueURL, issuerURL string
+	aws                           aws.Config
 }
 
 // start starts each server that the configuration does not name elsewhere. When it fails, close ends those that run.
@@ -43,22 +44,18 @@ func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway 
 			return err
 		}
 	}
-	if s.issuer, err = openIssuer(data); err != nil {
-		return err
-	}
-	keys, err := serveKeys(s.issuer)
-	if err != nil {
-		return err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /.well-known/jwks.json", keys)
+	s.routes = http.NewServeMux()
 	if s.queueURL = cfg.QueueEndpoint; s.queueURL == "" {
 		if err := s.openQueues(data.path("queues"), cfg.Logger); err != nil {
 			return err
 		}
-		mux.Handle("/", s.queues.Handler())
+		s.routes.Handle("/", s.queues.Handler())
 	}
-	return s.serveInternal(ctx, gateway, mux, cfg.Logger)
+	if err := s.serveInternal(ctx, gateway, cfg.Logger); err != nil {
+		return err
+	}
+	s.issuer, err = openIssuer(data, s.issuerURL)
+	return err
 }
 
 func (s *servers) startTable(ctx context.Context, cfg *Config, dir string) error {
@@ -81,17 +78,16 @@ func (s *servers) openQueues(dir string, logger *slog.Logger) (err error) {
 	return err
 }
 
-func (s *servers) serveInternal(ctx context.Context, gateway net.Listener, handler http.Handler, logger *slog.Logger) error {
+func (s *servers) serveInternal(ctx context.Context, gateway net.Listener, logger *slog.Logger) error {
 	l, err := listenBeside(ctx, gateway)
 	if err != nil {
 		return err
 	}
-	address := "http://" + l.Addr().String()
-	s.keysURL = address + "/.well-known/jwks.json"
+	s.issuerURL = "http://" + l.Addr().String()
 	if s.queues != nil {
-		s.queueURL = address
+		s.queueURL = s.issuerURL
 	}
-	s.internal = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	s.internal = &http.Server{Handler: s.routes, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := s.internal.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			logger.Error("the queue server ended", "error", err)

@@ -1,7 +1,7 @@
-// The client of the service's API, made from the types of its OpenAPI document,
-// and the credential that it sends.
+// The client of the service's API, made from the types of its OpenAPI document.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
+import { credential } from "./signin";
 
 type Schemas = components["schemas"];
 export type Me = Schemas["Me"];
@@ -31,19 +31,6 @@ export const base = document.documentElement.dataset.base ?? "";
 
 export const api = createClient<paths>({ baseUrl: location.origin + base });
 
-// The credential lives as long as the browser's tab, and is sent in a header
-// only.
-const storage = "credential";
-let credential = sessionStorage.getItem(storage) ?? "";
-
-export const hasCredential = () => credential !== "";
-
-export function setCredential(text: string) {
-  credential = text;
-  if (text) sessionStorage.setItem(storage, text);
-  else sessionStorage.removeItem(storage);
-}
-
 // Rate is what the last answer told of the rate limit.
 export interface Rate {
   limit: number;
@@ -61,9 +48,11 @@ export function observe(rate: typeof onRate, refused: typeof onRefused) {
 }
 
 api.use({
-  onRequest({ request }) {
-    if (credential.startsWith("cis_")) request.headers.set("X-API-Key", credential);
-    else if (credential) request.headers.set("Authorization", `Bearer ${credential}`);
+  async onRequest({ request }) {
+    // Nothing leads away from a change that is being sent, or from a form that is open.
+    const sent = await credential(request.method === "GET" && !document.querySelector("dialog[open]"));
+    if (sent.startsWith("cis_")) request.headers.set("X-API-Key", sent);
+    else if (sent) request.headers.set("Authorization", `Bearer ${sent}`);
     return request;
   },
   onResponse({ response }) {

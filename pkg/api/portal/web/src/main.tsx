@@ -1,7 +1,7 @@
 // The portal: signing in, the frame around the pages, and which page is shown.
 import { render, type ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useState } from "preact/hooks";
-import { api, ask, base, hasCredential, observe, setCredential, type Me, type Rate } from "./api";
+import { api, ask, base, observe, type Me, type Rate } from "./api";
 import { Meter } from "./chart";
 import { count } from "./format";
 import { ApplicationPage } from "./pages/application";
@@ -20,6 +20,7 @@ import { TracePage } from "./pages/trace";
 import { You } from "./pages/you";
 import { link, tokenOfLink, useRoute, type Route } from "./route";
 import { can, kindOf, Session, why } from "./session";
+import { finish, forget, hasCredential, onSignedOut, paste, signOut } from "./signin";
 import { ThemeSwitch } from "./theme";
 import { Notice, Page } from "./ui";
 
@@ -42,25 +43,28 @@ const areas: Area[] = [
   you,
 ];
 
-function App() {
+function App({ told }: { told: string }) {
   const [me, setMe] = useState<Me>();
-  const [said, setSaid] = useState("");
+  const [said, setSaid] = useState(told);
   const [rate, setRate] = useState<Rate>();
   const [starting, setStarting] = useState(hasCredential());
 
-  const signOut = (why = "") => {
-    setCredential("");
+  const leave = (why: string) => {
     setMe(undefined);
     setSaid(why);
   };
   const signIn = async (credential: string) => {
-    setCredential(credential);
+    paste(credential);
     setMe(await ask(api.GET("/api/me")));
     setSaid("");
   };
 
   useEffect(() => {
-    observe(setRate, (problem) => signOut(problem.message ?? "Sign in again."));
+    observe(setRate, (problem) => {
+      forget();
+      leave(problem.message ?? "Sign in again.");
+    });
+    onSignedOut(() => leave("You have signed out in another tab."));
     if (!hasCredential()) return;
     ask(api.GET("/api/me"))
       .then(setMe, (error: Error) => setSaid(error.message))
@@ -71,7 +75,14 @@ function App() {
   if (!me) return <SignIn said={said} signIn={signIn} />;
   return (
     <Session.Provider value={me}>
-      <Frame me={me} rate={rate} signOut={() => signOut()} />
+      <Frame
+        me={me}
+        rate={rate}
+        signOut={() => {
+          leave("");
+          void signOut().then(setSaid);
+        }}
+      />
     </Session.Provider>
   );
 }
@@ -152,11 +163,12 @@ function Content({ area, me, route }: { area?: Area; me: Me; route: Route }) {
 // portal already, which then is the link's user's. It listens before any page does, so that
 // none takes the token for a page's name.
 let starts = 0;
-function start() {
+function start(told = "") {
   const token = tokenOfLink();
-  if (token) setCredential(token);
-  if (token || starts === 0) render(<App key={++starts} />, document.getElementById("app")!);
+  if (token) paste(token);
+  if (token || starts === 0) render(<App key={++starts} told={told} />, document.getElementById("app")!);
 }
 
-addEventListener("hashchange", start);
-start();
+const told = await finish();
+addEventListener("hashchange", () => start());
+start(told);

@@ -21,14 +21,14 @@ function executable() {
 
 export const startBrowser = (...args) => chromium.launch({ executablePath: executable(), args: ["--no-sandbox", ...args] });
 
-// openPage opens a page that may only speak to the service and may complain of
-// nothing; close holds it to that.
-export async function openPage(browser, url, { theme = "light", width = 1280 } = {}) {
+// openPage opens a page that may only speak to the service, or also to the provider
+// that people sign in at, and may complain of nothing; close holds it to that.
+export async function openPage(browser, url, { theme = "light", width = 1280, provider = url } = {}) {
   const context = await browser.newContext({ colorScheme: theme, viewport: { width, height: 800 }, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const wrong = [];
-  page.on("request", (request) => request.url().startsWith(url) || wrong.push(`asked ${request.url()}`));
+  page.on("request", (request) => request.url().startsWith(url) || request.url().startsWith(provider) || wrong.push(`asked ${request.url()}`));
   page.on("pageerror", (error) => wrong.push(error.stack));
   // A refused request is a line in the console, too; the tests look at what the page says of it.
   page.on("console", (line) => line.type() === "error" && !line.text().startsWith("Failed to load resource") && wrong.push(line.text()));

@@ -1,25 +1,34 @@
-// Signing in: the credential stays in this tab.
+// Signing in: at the identity provider, or with a credential, which stays in this tab.
 import { useEffect, useRef } from "preact/hooks";
 import { base } from "../api";
 import { useAction } from "../load";
+import { begin, provider } from "../signin";
 import { ThemeSwitch } from "../theme";
 import { arrival, Failed, Input, Notice } from "../ui";
 
 export function SignIn({ said, signIn }: { said: string; signIn: (credential: string) => Promise<void> }) {
   const { busy, error, run } = useAction();
-  const form = useRef<HTMLFormElement>(null);
+  const page = useRef<HTMLElement>(null);
   useEffect(() => {
     document.title = "Sign in · Commerce Integration Service";
-    form.current?.querySelector("input")?.focus();
+    page.current?.querySelector<HTMLElement>("input, button")?.focus();
     arrival.focuses = true;
   }, []);
   return (
-    <main class="sign-in">
+    <main class="sign-in" ref={page}>
       <img src={`${base}/portal/icon.svg`} alt="" width={40} height={40} />
       <h1>Commerce Integration Service</h1>
       {said && !error && <Notice>{said}</Notice>}
+      {provider && (
+        <>
+          {/* Who could not go on is asked again, and may be someone else. */}
+          <button type="button" class="primary wide" disabled={busy} onClick={() => void run(() => begin(said ? "login" : undefined))}>
+            Sign in with your account
+          </button>
+          <p class="hint">You sign in at {new URL(provider.issuer).host}, and come back to this page. Or use a token or key:</p>
+        </>
+      )}
       <form
-        ref={form}
         onSubmit={(event) => {
           event.preventDefault();
           void run(() => signIn(String(new FormData(event.currentTarget).get("credential")).trim()));
@@ -34,7 +43,7 @@ export function SignIn({ said, signIn }: { said: string; signIn: (credential: st
           hint="It stays in this tab of your browser, and goes to this service only."
         />
         <Failed error={error} />
-        <button type="submit" class="primary wide" disabled={busy}>
+        <button type="submit" class={provider ? "wide" : "primary wide"} disabled={busy}>
           Sign in
         </button>
       </form>
