@@ -19,12 +19,15 @@ import (
 const filteredWriteInterval = time.Second
 
 // checkpoints are the sequence numbers up to which the workers of a stream source have processed it, in a file that is
-// replaced in one step. A file of another stream, or one that a power failure damaged, counts as none: reading begins at
-// the horizon again, which at-least-once delivery allows.
+// written over, which costs less than replacing it. It is smaller than a page, so that a kill leaves a write whole. A file
+// of another stream, or one that a power failure damaged, counts as none: reading begins at the horizon again, which
+// at-least-once delivery allows.
 type checkpoints struct {
 	path string
 
 	mu   sync.Mutex
+	file *os.File // nil while it is not open
+	size int      // of the file
 	held struct {
 		StreamARN string   `json:"streamArn"`
 		Workers   []string `json:"workers"`
@@ -39,11 +42,11 @@ func openCheckpoints(path, streamARN string, n int) (*checkpoints, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of the checkpoints: %w", err)
 	}
-	c := &checkpoints{path: path}
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the checkpoints: %w", err)
 	}
+	c := &checkpoints{path: path, size: len(data)}
 	if json.Unmarshal(data, &c.held) != nil || c.held.StreamARN != streamARN {
 		c.held.StreamARN, c.held.Workers = streamARN, nil
 	}
@@ -82,24 +85,29 @@ func (c *checkpoints) set(worker int, sequence string, interval time.Duration) e
 	return c.write()
 }
 
-// flush writes the file if it lacks a change.
-func (c *checkpoints) flush() error {
+// close writes what the file lacks, and closes it.
+func (c *checkpoints) close() (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.unwritten {
-		return nil
+	if c.unwritten {
+		err = c.write()
 	}
-	return c.write()
+	if c.file != nil {
+		err = errors.Join(err, c.file.Close())
+		c.file = nil
+	}
+	return err
 }
 
-// write replaces the file. The caller holds the lock.
+// write writes over the file. The caller holds the lock.
 func (c *checkpoints) write() error {
-	data, err := json.Marshal(c.held)
-	if err == nil {
-		err = os.WriteFile(c.path+".next", data, 0o600)
+	text, err := json.Marshal(c.held)
+	if err == nil && c.file == nil {
+		c.file, err = os.OpenFile(c.path, os.O_CREATE|os.O_WRONLY, 0o600)
 	}
 	if err == nil {
-		err = os.Rename(c.path+".next", c.path)
+		c.size = max(c.size, len(text))
+		_, err = c.file.WriteAt(fmt.Appendf(nil, "%-*s", c.size, text), 0)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the checkpoints: %w", err)

@@ -94,7 +94,7 @@ func (f *Feed) Run(ctx context.Context) error {
 		err = nil
 	}
 	for _, s := range f.sources {
-		err = errors.Join(err, s.progress.flush())
+		err = errors.Join(err, s.progress.close())
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package eventsource
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -264,6 +265,25 @@ func TestWhatCountsAsACheckpoint(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, c.held.Workers); diff != "" {
 			t.Errorf("three workers after %s (-want +got):\n%s", content, diff)
+		}
+	}
+}
+
+func TestAShorterCheckpointIsWrittenOverALongerOne(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "checkpoints")
+	if err := os.WriteFile(file, []byte(`{"streamArn":"another","workers":["99999","99999"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, sequence := range []string{"7", "8"} {
+		c, err := openCheckpoints(file, "arn", 1)
+		if err == nil {
+			err = errors.Join(c.set(0, sequence, 0), c.close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = openCheckpoints(file, "arn", 1); err != nil || c.at(0) != sequence {
+			t.Errorf("read again: %v, %v; want %s", c, err, sequence)
 		}
 	}
 }
