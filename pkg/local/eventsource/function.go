@@ -51,6 +51,8 @@ type Host struct {
 	Region string        // awsRegion of the events
 	Grace  time.Duration // how long an invocation may continue once the source was told to end, default 10 s
 	Logger *slog.Logger  // default: nothing is logged
+
+	spare chan func() // goroutines that wait for their next call
 }
 
 func (h Host) withDefaults() Host {
@@ -58,7 +60,28 @@ func (h Host) withDefaults() Host {
 		h.Grace = 10 * time.Second
 	}
 	h.Logger = cmp.Or(h.Logger, slog.New(slog.DiscardHandler))
+	h.spare = make(chan func())
 	return h
+}
+
+// start calls f in another goroutine, which waits for its next call until ctx ends: the calls of the SDK are deep, and
+// each new goroutine would grow its stack for them.
+func (h Host) start(ctx context.Context, f func()) {
+	select {
+	case h.spare <- f:
+		return
+	default:
+	}
+	go func() {
+		for {
+			f()
+			select {
+			case f = <-h.spare:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 }
 
 // call invokes the function with an event.
@@ -149,10 +172,10 @@ func within[A any](ctx context.Context, f Function, host Host, invoke func(ctx c
 		err    error
 	}
 	done := make(chan outcome, 1)
-	go func() {
+	host.start(ctx, func() {
 		answer, err := invoke(run)
 		done <- outcome{answer, err}
-	}()
+	})
 	var got outcome
 	select {
 	case got = <-done:

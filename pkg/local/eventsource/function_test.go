@@ -3,6 +3,7 @@ package eventsource
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,4 +68,24 @@ func TestAnInvocationOutlivesTheEndByTheGraceOnly(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAGoroutineServesTheNextInvocationUntilTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		host := Host{}.withDefaults()
+		var names []string
+		for range 2 {
+			host.start(ctx, func() {
+				stack := make([]byte, 64)
+				name, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), "[")
+				names = append(names, name)
+			})
+			synctest.Wait()
+		}
+		if len(names) != 2 || names[0] != names[1] {
+			t.Errorf("two calls one after the other ran in %q, want the same goroutine", names)
+		}
+		end() // the bubble fails if the goroutine stays
+	})
 }

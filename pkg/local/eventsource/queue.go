@@ -78,7 +78,9 @@ func (q *Queue) Run(ctx context.Context) {
 			<-invocations
 			continue
 		}
-		running.Go(func() {
+		running.Add(1)
+		q.cfg.start(ctx, func() {
+			defer running.Done()
 			defer func() { <-invocations }()
 			q.process(ctx, received)
 		})
