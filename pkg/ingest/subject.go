@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -49,12 +48,14 @@ func (g *Ingester) apply(ctx context.Context, messages []*message) {
 			known = append(known, s)
 		}
 	}
-	var creating sync.WaitGroup
-	if len(unknown) > 0 {
-		creating.Go(func() { g.create(ctx, unknown) })
+	var steps []func()
+	if len(known) > 0 {
+		steps = append(steps, func() { g.finish(ctx, known) })
 	}
-	g.finish(ctx, known)
-	creating.Wait()
+	if len(unknown) > 0 {
+		steps = append(steps, func() { g.create(ctx, unknown) })
+	}
+	parallel.Each(len(steps), slices.All(steps), func(_ int, step func()) { step() })
 	g.finish(ctx, unknown)
 	for _, s := range subjects {
 		s.report()
