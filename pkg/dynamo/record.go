@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -63,6 +64,50 @@ func (t *Table) RecordsSince(
 	current, err := t.Records(ctx, org, kind, behind)
 	maps.Copy(found, current)
 	return found, err
+}
+
+// minNear is the number of records from which on it takes less to query the shards
+// than to read by key.
+const minNear = 32 * Shards
+
+// NearRecords is Records for many ids in ascending order that are near to one
+// another, as in a walk. It queries the shards, for a read unit for each 4 KB of
+// all that is between the ids, where Records takes one at least for each record.
+// What it does not find so is not in the answer, and has to be read by Records.
+//
+// The shards are alike. So it ends with the first one that shows that the others
+// are not worth it: where more than a fifth of what it reads is between the ids,
+// where a query ends at its 1 MB, and where all shards together would have more
+// than maxBytes.
+func (t *Table) NearRecords(
+	ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID, maxBytes int,
+) (map[value.ID]*commerce.Stored, error) {
+	if len(ids) < minNear {
+		return nil, nil
+	}
+	var byShard [Shards][]value.ID
+	for _, id := range ids {
+		byShard[shardOf(id)] = append(byShard[shardOf(id)], id)
+	}
+	found, size := make(map[value.ID]*commerce.Stored, len(ids)), 0
+	for shard, ids := range byShard {
+		if len(ids) == 0 {
+			continue
+		}
+		in := between(recordPartition(org, string(kind), shard), ids[0].String(), ids[len(ids)-1].String())
+		in.Limit = aws.Int32(int32(len(ids) + len(ids)/4)) //nolint:gosec // a page of ids
+		records, next, err := page(ctx, t, in, decodeRecord)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range records {
+			found[s.ID], size = s, size+len(s.Doc)
+		}
+		if next != "" || size*Shards > maxBytes*(shard+1) {
+			break
+		}
+	}
+	return found, nil
 }
 
 // Changed is the [fault.ErrChanged] of a put, with the record that the table holds.

@@ -1,7 +1,9 @@
 package dynamo_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +123,63 @@ func TestAPageOfHeldRowsCostsFewReadUnits(t *testing.T) {
 			t.Errorf("%d of %d rows: %.1f read units, %v; want at most %.0f", len(page), limit, got, err, most)
 		}
 	}
+}
+
+// A record of 1 KB takes a unit where it is read by key. Another organization has the same ids.
+func TestRecordsNearOneAnotherTakeFewReadUnits(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	m := faults.NewMeter()
+	table := dynamo.New(dynamodb.New(client.Options(), m.Measure), name, time.Now)
+	org, other, now := value.NewID(), value.NewID(), value.TimeOf(time.Now())
+	const count, size = 1024, 1000
+	var ids []value.ID
+	var records []*commerce.Stored
+	for range count {
+		id := value.NewID() // ascending
+		ids = append(ids, id)
+		for _, owner := range []value.ID{org, other} {
+			doc := `{"text":"` + strings.Repeat("x", size) + owner.String() + `"}`
+			records = append(records, &commerce.Stored{OrganizationID: owner, Kind: commerce.KindProduct, ID: id, Revision: now, Doc: []byte(doc)})
+		}
+	}
+	must(t, errors.Join(table.CreateRecords(t.Context(), records)...))
+	const fewest = 512
+	for name, row := range map[string]struct {
+		org      value.ID
+		ids      []value.ID
+		maxBytes int
+		all      bool
+		most     float64 // units
+	}{
+		"all":                      {org, ids, 2 * count * size, true, 0.35 * count},
+		"none":                     {value.NewID(), ids, 2 * count * size, false, 16},
+		"the other organization's": {other, ids[:fewest], 2 * fewest * size, true, 0.35 * fewest},
+		"too few":                  {org, ids[1:fewest], 2 * count * size, false, 0},
+		"too large":                {org, ids, count * size / 2, false, 0.1 * count},
+		"with as many between":     {org, everySecond(ids), 2 * count * size, false, 0.1 * count},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.Reset()
+			found, err := table.NearRecords(t.Context(), row.org, commerce.KindProduct, row.ids, row.maxBytes)
+			units := m.Total().Reads
+			if err != nil || units > row.most {
+				t.Errorf("%.1f read units for %d of %d records, %v; want at most %.0f", units, len(found), len(row.ids), err, row.most)
+			}
+			for _, id := range row.ids {
+				s := found[id]
+				if s == nil && row.all || s != nil && (s.OrganizationID != row.org || s.ID != id) {
+					t.Fatalf("record %s: got %+v", id, s)
+				}
+			}
+		})
+	}
+}
+
+func everySecond(ids []value.ID) (some []value.ID) {
+	for pair := range slices.Chunk(ids, 2) {
+		some = append(some, pair[0])
+	}
+	return some
 }
 
 // What a trace reads of each event: its deliveries and its payload, and beside

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -362,8 +363,14 @@ func (f *feed) find(ctx context.Context, i int, q columnar.Query, complete value
 
 // take adds the hits of a list to the answer, as far as they fit.
 func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) (taken int, err error) {
+	var near map[value.ID]*commerce.Stored
+	if i < len(f.kinds) {
+		if near, err = f.store.NearRecords(ctx, f.r.Organization(), f.kinds[i], lists.HitIDs(hits), maxPageBytes-f.size); err != nil {
+			return 0, err
+		}
+	}
 	for batch := range slices.Chunk(hits, feedBatch) {
-		entries, err := f.encode(ctx, i, q, batch)
+		entries, err := f.encode(ctx, i, q, batch, near)
 		if err != nil {
 			return taken, err
 		}
@@ -378,22 +385,27 @@ func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columna
 }
 
 // encode makes the changes of hits, in their order; nil for one that is left out.
-func (f *feed) encode(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) ([][]byte, error) {
+func (f *feed) encode(
+	ctx context.Context, i int, q columnar.Query, hits []columnar.Hit, near map[value.ID]*commerce.Stored,
+) ([][]byte, error) {
 	entries := make([][]byte, len(hits))
 	if i < len(f.kinds) {
-		return entries, f.puts(ctx, f.kinds[i], q, hits, entries)
+		return entries, f.puts(ctx, f.kinds[i], q, hits, near, entries)
 	}
 	return entries, f.deletes(ctx, hits, entries)
 }
 
-// puts makes the entries of hits in the list of a kind.
-func (f *feed) puts(ctx context.Context, kind commerce.Kind, q columnar.Query, hits []columnar.Hit, entries [][]byte) error {
-	stored, err := f.store.Records(ctx, f.r.Organization(), kind, lists.HitIDs(hits))
+// puts makes the entries of hits in the list of a kind, and reads what is not in near.
+func (f *feed) puts(
+	ctx context.Context, kind commerce.Kind, q columnar.Query, hits []columnar.Hit, near map[value.ID]*commerce.Stored, entries [][]byte,
+) error {
+	others := slices.DeleteFunc(lists.HitIDs(hits), func(id value.ID) bool { return near[id] != nil })
+	stored, err := f.store.Records(ctx, f.r.Organization(), kind, others)
 	if err != nil {
 		return err
 	}
 	for i, hit := range hits {
-		s := stored[hit.ID]
+		s := cmp.Or(near[hit.ID], stored[hit.ID])
 		shown, err := f.shows(s, kind, q, hit)
 		if err != nil {
 			return err

@@ -29,6 +29,8 @@ type Store interface {
 	// Records reads records and tombstones, strongly consistent. What is absent is
 	// not in the answer.
 	Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error)
+	// NearRecords is Records of ids in ascending order, of which it may leave out any.
+	NearRecords(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID, maxBytes int) (map[value.ID]*commerce.Stored, error)
 	// Activity is a time that rises before an entry after it is in a tail of the
 	// organization's records or deletions; 0 before the first.
 	Activity(ctx context.Context, org value.ID) (value.Time, error)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,6 +84,15 @@ func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []va
 	found := make(map[value.ID]*commerce.Stored, len(ids))
 	for _, id := range ids {
 		found[id] = s.stored[id]
+	}
+	return found, s.fail
+}
+
+// NearRecords finds every second one.
+func (s *shelf) NearRecords(_ context.Context, _ value.ID, _ commerce.Kind, ids []value.ID, _ int) (map[value.ID]*commerce.Stored, error) {
+	found := map[value.ID]*commerce.Stored{}
+	for pair := range slices.Chunk(ids, 2) {
+		found[pair[0]] = s.stored[pair[0]]
 	}
 	return found, s.fail
 }
