@@ -81,7 +81,8 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 		level = slog.LevelDebug // the history says the same
 	}
 	w.cfg.Logger.Log(ctx, level, "attempt", "deliveryId", m.ref.DeliveryID, "endpointId", endpoint.ID, "type", m.input.Delivery.Type,
-		"attempt", m.input.Delivery.AttemptCount+1, "status", answer.Status, "reason", answer.Reason, "took", answer.Took)
+		"attempt", m.input.Delivery.AttemptCount+1, "status", answer.Status, "reason", answer.Reason, "took", answer.Took,
+		"at", outcome.Attempt.At)
 	return w.record(ctx, m, outcome, answer.Status == http.StatusGone)
 }
 
@@ -127,6 +128,9 @@ func (w *Worker) record(ctx context.Context, m *message, o webhook.Outcome, gone
 		case err == nil:
 			return w.next(ctx, m, next)
 		case errors.Is(err, fault.ErrChanged) && (current == nil || current.AttemptCount != d.AttemptCount):
+			if current != nil && *current.LastAttemptAt != o.Attempt.At {
+				w.cfg.Logger.InfoContext(ctx, "another attempt was recorded", "messageId", m.sqs.MessageId, "deliveryId", d.ID)
+			}
 			return w.next(ctx, m, current)
 		case errors.Is(err, fault.ErrChanged):
 			d, err = current, nil
