@@ -30,7 +30,7 @@ func behindProxy(t *testing.T, client *dynamodb.Client, name string, rates fault
 	must(t, err)
 	must(t, proxy.Start("127.0.0.1:0"))
 	t.Cleanup(func() { proxy.Close() })
-	endpoint := proxy.Endpoint("table")
+	endpoint := proxy.Endpoint()
 	return dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
 		o.BaseEndpoint, o.Retryer = &endpoint, promptRetryer()
 	}), name, now), proxy

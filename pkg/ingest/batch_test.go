@@ -206,7 +206,7 @@ func TestBatchesAreAppliedWhateverFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { proxy.Close() })
-	endpoint := proxy.Endpoint("table")
+	endpoint := proxy.Endpoint()
 	table := dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
 		o.BaseEndpoint = &endpoint
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })

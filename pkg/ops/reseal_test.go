@@ -172,7 +172,7 @@ func TestResealSurvivesKillsAndFaultsBesideOwnersWhoChangeEndpoints(t *testing.T
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { proxy.Close() })
-	endpoint := proxy.Endpoint("table")
+	endpoint := proxy.Endpoint()
 	faulty := dynamo.New(dynamodb.New(w.client.Options(), func(o *dynamodb.Options) { o.BaseEndpoint = &endpoint }), w.Table.Name(), time.Now)
 
 	old, both := boxOf(t, serviceKey(1), serviceKey(2)), boxOf(t, serviceKey(2), serviceKey(1))

@@ -65,17 +65,18 @@ func (c call) window(n int) (from, to int) {
 	return from, from + 1 + c.coin.IntN(n-from)
 }
 
-// someItems leaves a run of a batch's items undone, and has at least the last one done: DynamoDB throttles a batch of
-// which it can do nothing. The server may leave some undone itself.
+// someItems leaves a run of a batch's keys unread, and has at least the last one read: DynamoDB throttles a batch of which
+// it can do nothing. The server may leave some itself.
 func (t transport) someItems(c call, request members) (*http.Response, error) {
-	tables, left := map[string]part{}, map[string]part{}
+	tables, left, own := map[string]members{}, map[string]members{}, map[string]members{}
 	if err := json.Unmarshal(request["RequestItems"], &tables); err != nil {
 		return nil, err
 	}
-	for table, p := range tables {
-		if n := len(p.items); n > 1 {
-			from, to := c.window(n - 1)
-			tables[table], left[table] = p.of(slices.Concat(p.items[:from], p.items[to:])), p.of(p.items[from:to])
+	for table, asked := range tables {
+		if keys := keysOf(asked); len(keys) > 1 {
+			from, to := c.window(len(keys) - 1)
+			left[table] = withKeys(asked, keys[from:to])
+			tables[table] = withKeys(asked, slices.Concat(keys[:from], keys[to:]))
 		}
 	}
 	request["RequestItems"] = encode(tables)
@@ -83,42 +84,22 @@ func (t transport) someItems(c call, request members) (*http.Response, error) {
 	if err != nil || said == nil {
 		return a, err
 	}
-	member, own := "UnprocessedKeys", map[string]part{}
-	if operations[c.op].writes {
-		member = "UnprocessedItems"
+	_ = json.Unmarshal(said["UnprocessedKeys"], &own) // absent: none
+	for table, asked := range own {
+		left[table] = withKeys(asked, append(keysOf(left[table]), keysOf(asked)...))
 	}
-	_ = json.Unmarshal(said[member], &own) // absent: none
-	for table, p := range own {
-		left[table] = p.of(append(left[table].items, p.items...))
-	}
-	said[member] = encode(left)
+	said["UnprocessedKeys"] = encode(left)
 	return withBody(a, said), nil
 }
 
-// part is what a batch asks of one table: a list of writes, or an object with the keys to read.
-type part struct {
-	read  members // the object's members; nil for writes
-	items []jsontext.Value
+// keysOf are the keys that a batch asks of one table.
+func keysOf(asked members) (keys []jsontext.Value) {
+	_ = json.Unmarshal(asked["Keys"], &keys) // the server refuses what is malformed
+	return keys
 }
 
-func (p part) of(items []jsontext.Value) part { return part{maps.Clone(p.read), items} }
-
-// UnmarshalJSON reads either form.
-func (p *part) UnmarshalJSON(text []byte) error {
-	if text[0] == '[' {
-		return json.Unmarshal(text, &p.items)
-	}
-	if err := json.Unmarshal(text, &p.read); err != nil {
-		return err
-	}
-	return json.Unmarshal(p.read["Keys"], &p.items)
-}
-
-// MarshalJSON writes the form that was read.
-func (p part) MarshalJSON() ([]byte, error) {
-	if p.read == nil {
-		return json.Marshal(p.items)
-	}
-	p.read["Keys"] = encode(p.items)
-	return json.Marshal(p.read)
+func withKeys(asked members, keys []jsontext.Value) members {
+	asked = maps.Clone(asked)
+	asked["Keys"] = encode(keys)
+	return asked
 }

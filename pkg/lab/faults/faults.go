@@ -51,7 +51,7 @@ type operation struct{ writes, batch, transaction bool }
 // statements is the batch whose parts fail with errors of their own.
 const statements = "BatchExecuteStatement"
 
-// operations are those on items. All others pass: the start of a service and its reading of the stream meet no fault.
+// operations are those that functions use on items. All others pass: a service's start and its reading of the stream.
 var operations = map[string]operation{
 	"GetItem":            {},
 	"Query":              {},
@@ -60,7 +60,6 @@ var operations = map[string]operation{
 	"PutItem":            {writes: true},
 	"UpdateItem":         {writes: true},
 	"DeleteItem":         {writes: true},
-	"BatchWriteItem":     {writes: true, batch: true},
 	"TransactWriteItems": {writes: true, transaction: true},
 	statements:           {writes: true, batch: true}, // the service has none that read
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -24,7 +23,7 @@ import (
 
 // Config is the faults of a proxy. Its zero value fails nothing.
 type Config struct {
-	Seed       uint64           // repeats the faults of a client that sends one request after the other
+	Seed       uint64           // repeats the faults of requests that come one after the other
 	Rates      Rates            // of every operation that Operations does not name
 	Operations map[string]Rates // by name, such as Query
 	Meter      *Meter           // counts what the server does; nil for none
@@ -44,10 +43,10 @@ type Proxy struct {
 	server  *http.Server
 	address string
 
-	mu      sync.Mutex // guards what follows, and the rates
-	off     bool
-	clients map[string]*rand.Rand
-	counts  Counts
+	mu     sync.Mutex // guards what follows, and the rates
+	off    bool
+	random *rand.Rand
+	counts Counts
 }
 
 // Counts is what went through a proxy.
@@ -73,7 +72,7 @@ func New(target string, cfg Config) (*Proxy, error) {
 }
 
 func newProxy(cfg Config) *Proxy {
-	p := &Proxy{Config: cfg, clients: map[string]*rand.Rand{}, counts: Counts{map[string]int{}, map[Fault]int{}}}
+	p := &Proxy{Config: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0)), counts: Counts{map[string]int{}, map[Fault]int{}}}
 	p.inner = &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
 	p.Operations = maps.Collect(maps.All(cfg.Operations))
 	return p
@@ -97,8 +96,8 @@ func (p *Proxy) Start(address string) error {
 	return nil
 }
 
-// Endpoint is the URL for the SDK's BaseEndpoint of a client, which gets faults of its own.
-func (p *Proxy) Endpoint(client string) string { return "http://" + p.address + "/" + client }
+// Endpoint is the URL for the SDK's BaseEndpoint.
+func (p *Proxy) Endpoint() string { return "http://" + p.address }
 
 // Close ends the server, and with their connections the requests that hang.
 func (p *Proxy) Close() error { return p.server.Close() }
@@ -135,17 +134,10 @@ func (p *Proxy) Counts() Counts {
 	return Counts{maps.Clone(p.counts.Requests), maps.Clone(p.counts.Injected)}
 }
 
-// draw chooses what befalls a client's request, numbers for what the fault leaves open, and the request's delay.
-func (p *Proxy) draw(client, op string) (Fault, *rand.Rand, time.Duration) {
+// draw chooses what befalls a request, numbers for what the fault leaves open, and the request's delay.
+func (p *Proxy) draw(op string) (Fault, *rand.Rand, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	random := p.clients[client]
-	if random == nil {
-		name := fnv.New64a()
-		name.Write([]byte(client))
-		random = rand.New(rand.NewPCG(p.Seed, name.Sum64())) //nolint:gosec // faults are to repeat
-		p.clients[client] = random
-	}
 	rates, own := p.Operations[op]
 	switch {
 	case p.off:
@@ -153,7 +145,7 @@ func (p *Proxy) draw(client, op string) (Fault, *rand.Rand, time.Duration) {
 	case !own:
 		rates = p.Rates
 	}
-	f, coin := rates.draw(operations[op], random), rand.New(rand.NewPCG(random.Uint64(), 0)) //nolint:gosec // likewise
+	f, coin := rates.draw(operations[op], p.random), rand.New(rand.NewPCG(p.random.Uint64(), 0)) //nolint:gosec // likewise
 	p.counts.Requests[op]++
 	if f != "" {
 		p.counts.Injected[f]++
@@ -168,8 +160,6 @@ var errLost = errors.New("lost by the fault proxy")
 
 // RoundTrip makes one request of the protocol.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	client := strings.Trim(r.URL.Path, "/")
-	r.URL.Path = "/"
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -178,7 +168,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, known := operations[op]; !known {
 		return t.forward(call{r, op, body, nil})
 	}
-	f, coin, delay := t.draw(client, op)
+	f, coin, delay := t.draw(op)
 	if err := pause.For(r.Context(), delay); err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func (s *Service) startTable(ctx context.Context, cfg faults.Config) (*tableserv
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	s.Env = append(s.Env, "AWS_ENDPOINT_URL_DYNAMODB="+s.Faults.Endpoint("functions"))
+	s.Env = append(s.Env, "AWS_ENDPOINT_URL_DYNAMODB="+s.Faults.Endpoint())
 	return server, nil
 }
 
