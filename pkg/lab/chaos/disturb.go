@@ -11,7 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/lab/faults"
-	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/child"
 )
 
 // rates are those at which a share of all requests to the table fails in one way or another, and as many batches are
@@ -61,7 +61,7 @@ func (r *run) killFunctions(ctx context.Context, random *rand.Rand) {
 	const least, span = 100 * time.Millisecond, 200 * time.Millisecond
 	for pause.For(ctx, least+time.Duration(random.Int64N(int64(span)))) == nil {
 		next := victims[random.IntN(len(victims))]
-		for _, pid := range workload.ChildrenOf(r.service.PID()) {
+		for _, pid := range child.Of(r.service.PID()) {
 			program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // absent once it has ended
 			if filepath.Base(program) == next && syscall.Kill(pid, syscall.SIGKILL) == nil {
 				r.kills[next]++

@@ -2,10 +2,11 @@ package workload
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/local/child"
 )
 
 // tick is the unit in which Linux counts a process's time.
@@ -14,7 +15,7 @@ const tick = 10 * time.Millisecond
 // CPU is what the service has used of the processor so far, and what its table server has, the other child of this
 // process. Both are 0 outside of Linux.
 func (s *Service) CPU() (service, table time.Duration) {
-	for _, pid := range ChildrenOf(os.Getpid()) {
+	for _, pid := range child.Of(os.Getpid()) {
 		if pid == s.PID() {
 			service = processTime(pid)
 		} else {
@@ -22,20 +23,6 @@ func (s *Service) CPU() (service, table time.Duration) {
 		}
 	}
 	return service, table
-}
-
-// ChildrenOf are the ids of the processes that a process has started. It finds them on Linux only.
-func ChildrenOf(pid int) (pids []int) {
-	// A child belongs to the thread that started it. The files of an ended thread are absent.
-	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
-	for _, path := range threads {
-		text, _ := os.ReadFile(path)
-		for field := range strings.FieldsSeq(string(text)) {
-			child, _ := strconv.Atoi(field) // of digits, as the system writes it
-			pids = append(pids, child)
-		}
-	}
-	return pids
 }
 
 // processTime is a process's time in user and in system mode; 0 if it has ended.

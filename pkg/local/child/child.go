@@ -5,8 +5,12 @@ package child
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 )
 
 // Start starts a process and returns a channel that is closed when it has ended; cmd.ProcessState says how. The caller
@@ -34,4 +38,18 @@ func start(cmd *exec.Cmd, prepare []func() error) error {
 	}
 	tie(cmd)
 	return cmd.Start()
+}
+
+// Of are the ids of the processes that a process has started. It finds them on Linux only.
+func Of(pid int) (pids []int) {
+	// A child belongs to the thread that started it. The files of an ended thread are absent.
+	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	for _, path := range threads {
+		text, _ := os.ReadFile(path)
+		for field := range strings.FieldsSeq(string(text)) {
+			id, _ := strconv.Atoi(field) // of digits, as the system writes it
+			pids = append(pids, id)
+		}
+	}
+	return pids
 }
