@@ -91,11 +91,7 @@ func Run(ctx context.Context, table faults.Config, answer Behaviour, use func(*S
 
 // startTable starts the table server and the proxy before it, and lets the service use that.
 func (s *Service) startTable(ctx context.Context, cfg faults.Config) (*tableserver.Server, error) {
-	bin, err := tableserver.CacheDir()
-	if err != nil {
-		return nil, err
-	}
-	program, err := tableserver.Install(ctx, bin)
+	program, err := tableserver.InstallShared(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -119,6 +119,15 @@ func CacheDir() (string, error) {
 	return filepath.Join(cache, "commerce-integration", "dynoxide-"+Version), nil
 }
 
+// InstallShared puts the server for this platform into [CacheDir].
+func InstallShared(ctx context.Context) (Program, error) {
+	dir, err := CacheDir()
+	if err != nil {
+		return Program{}, err
+	}
+	return Install(ctx, dir)
+}
+
 // Install puts the server for this platform into dir, as [Kind.Install] does.
 func Install(ctx context.Context, dir string) (Program, error) {
 	kind, err := KindFor(runtime.GOOS, runtime.GOARCH)

@@ -33,11 +33,7 @@ var endpoint = sync.OnceValues(func() (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cache, err := tableserver.CacheDir()
-	if err != nil {
-		return "", err
-	}
-	binary, err := tableserver.Install(ctx, cache)
+	binary, err := tableserver.InstallShared(ctx)
 	if err != nil {
 		return "", err
 	}
