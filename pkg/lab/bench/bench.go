@@ -60,7 +60,6 @@ const head = `# Measured
 
 ` + "`make measured`" + ` writes this page in about six minutes. Everything runs on one machine, the client, the receivers and
 what stands in for AWS too. The machine's speed varies by half from day to day: compare what was measured together.
-` + "`go test -bench`" + ` measures single packages.
 
 On %s.
 `
