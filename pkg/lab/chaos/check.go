@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -75,46 +74,49 @@ func (e *evidence) ended() check {
 			c.breach("delivery %s: %s after %d attempts, next at %v, due at %v", id, d.Status, d.AttemptCount, d.NextAttemptAt, d.DueAt)
 		}
 	}
-	c.found = countsText(by)
+	c.found = fmt.Sprintf("%d deliveries:%s", len(e.deliveries), countsText(by, " "))
 	return c
 }
 
-// received looks for deliveries that were accepted never, or more than once. Kills and faults cause some of the latter.
+// received looks for deliveries that were accepted never, or again for no known reason.
 func (e *evidence) received() check {
 	const oneIn = 10
-	c, twice := check{promise: "DELIVERED was received, few of them twice, and none twice that came after the faults"}, 0
+	c, twice, by := check{promise: "DELIVERED was received, few of them twice, and those with a cause"}, 0, map[string]int{}
 	for id, d := range e.deliveries {
-		times := e.accepted[id]
-		if times > 1 {
+		accepted := e.accepted[id]
+		if len(accepted) > 1 {
 			twice++
 		}
-		if times == 0 && d.Status == webhook.DeliveryDelivered || times > 1 && e.expected[id].calm {
-			c.breach("delivery %s: %s, accepted %d times", id, d.Status, times)
+		if len(accepted) == 0 && d.Status == webhook.DeliveryDelivered {
+			c.breach("delivery %s: DELIVERED, never accepted", id)
+		}
+		for _, cause := range e.causes(d) {
+			if by[cause]++; cause == unproved {
+				c.breach("delivery %s: %s, accepted at %v: a second acceptance without a cause", id, d.Status, accepted)
+			}
 		}
 	}
+	delete(by, "")
 	if twice*oneIn > len(e.accepted) {
 		c.breach("more than one in %d twice", oneIn)
 	}
-	c.found = fmt.Sprintf("%d accepted, %d twice", len(e.accepted), twice)
+	c.found = fmt.Sprintf("%d accepted, %d twice%s", len(e.accepted), twice, countsText(by, "\n            "))
 	return c
 }
 
-// count is what an endpoint counts.
-type count struct{ successes, failures int64 }
-
-// counted compares the endpoints' counters with their deliveries.
+// counted compares the endpoints' counters, successes and failures, with their deliveries.
 func (e *evidence) counted() check {
-	got, want := map[value.ID]count{}, map[value.ID]count{}
+	got, want := map[value.ID][2]int64{}, map[value.ID][2]int64{}
 	for id, counters := range e.counters {
-		got[id], want[id] = count{counters.SuccessCount, counters.FailureCount}, count{}
+		got[id], want[id] = [2]int64{counters.SuccessCount, counters.FailureCount}, [2]int64{}
 	}
 	for _, d := range e.deliveries {
 		own := want[d.EndpointID]
 		for _, a := range d.Attempts {
 			if a.Error == nil {
-				own.successes++
+				own[0]++
 			} else {
-				own.failures++
+				own[1]++
 			}
 		}
 		want[d.EndpointID] = own
@@ -132,12 +134,12 @@ func (e *evidence) drained() check {
 	return c
 }
 
-func countsText(by map[string]int) string {
-	var parts []string
+// countsText lists counts by name, each after a separator.
+func countsText(by map[string]int, separator string) (text string) {
 	for _, name := range slices.Sorted(maps.Keys(by)) {
-		parts = append(parts, fmt.Sprintf("%s %d", name, by[name]))
+		text += fmt.Sprintf("%s%s %d", separator, name, by[name])
 	}
-	return strings.Join(parts, ", ")
+	return text
 }
 
 // report judges the evidence. Its error says that promises are broken.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,7 +23,6 @@ import (
 type expectation struct {
 	endpoint value.ID
 	retries  int // of the endpoint
-	calm     bool
 }
 
 // evidence is the knowledge after a run.
@@ -40,14 +40,21 @@ type evidence struct {
 	differs    []string // its error, if it found a difference
 
 	// What its clients have.
-	accepted map[value.ID]int // receipts of each delivery that were answered with success
-	copied   revisions        // by the feed
+	accepted map[value.ID][]time.Time // when each delivery was answered with success
+	copied   revisions                // by the feed
+
+	// What the service's log says, and what was done to it.
+	attempts map[value.ID][]attempt // by delivery
+	failed   map[string]string      // by invocation and delivery: why the outcome is not stored
+	killed   map[string]time.Time   // invocations of the worker
+	restarts []time.Time
 }
 
 func newEvidence() *evidence {
 	return &evidence{
 		records: revisions{}, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{},
-		counters: map[value.ID]webhook.Counters{}, accepted: map[value.ID]int{}, copied: revisions{},
+		counters: map[value.ID]webhook.Counters{}, accepted: map[value.ID][]time.Time{}, copied: revisions{},
+		attempts: map[value.ID][]attempt{}, failed: map[string]string{}, killed: map[string]time.Time{},
 	}
 }
 
@@ -109,7 +116,7 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant) e
 			event := commerce.EventID(p.kind, t.ID, p.id, s.Revision, eventType)
 			for _, to := range t.endpoints {
 				if commerce.Matches(to.subscribed, eventType) {
-					e.expected[webhook.DeliveryID(event, to.id)] = expectation{to.id, to.retries, p.calm}
+					e.expected[webhook.DeliveryID(event, to.id)] = expectation{to.id, to.retries}
 				}
 			}
 		}
@@ -199,9 +206,12 @@ func (r *run) complete(ctx context.Context, e *evidence) error {
 	const feedLate = 10 * time.Minute // at most, where clocks differ
 	for _, receipt := range r.service.Receiver.Receipts() {
 		if receipt.Status >= 200 && receipt.Status <= 299 {
-			e.accepted[webhook.DeliveryID(receipt.Event, r.endpoints[receipt.Path].id)]++
+			id := webhook.DeliveryID(receipt.Event, r.endpoints[receipt.Path].id)
+			e.accepted[id] = append(e.accepted[id], receipt.At)
 		}
 	}
+	e.restarts = r.restarts
+	unread := e.readLog(filepath.Join(r.service.Dir, "service.log"))
 	for end := time.Now().Add(feedLate); ; {
 		for _, t := range r.tenants {
 			if err := t.follow(ctx); err != nil {
@@ -220,5 +230,5 @@ func (r *run) complete(ctx context.Context, e *evidence) error {
 	if e.verified, err = r.service.Command(ctx, "verify"); err != nil {
 		e.differs = []string{err.Error()}
 	}
-	return errors.Join(ctx.Err(), r.report(e))
+	return errors.Join(ctx.Err(), unread, r.report(e))
 }

@@ -38,18 +38,17 @@ type put struct {
 	kind   commerce.Kind
 	id     value.ID
 	events []string
-	calm   bool // after the faults
 }
 
 // draw draws messages of one to twenty records, which have so many events. One message in ten is sent twice, and one in
 // ten late.
-func (r *run) draw(random *rand.Rand, events int, calm bool) (messages []workload.Message) {
+func (r *run) draw(random *rand.Rand, events int) (messages []workload.Message) {
 	for missing := events; missing > 0; {
 		t := r.tenants[random.IntN(len(r.tenants))]
 		m := workload.Message{Organization: t.ID}
 		for n := 1 + random.IntN(20); n > 0 && missing > 0; n-- {
 			s, id := samples[random.IntN(len(samples))], value.NewID()
-			p := put{s.kind, id, strings.Fields(s.events), calm}
+			p := put{s.kind, id, strings.Fields(s.events)}
 			record := jsontext.Value(fmt.Sprintf(`{"id":%q,%s}`, id, s.fields))
 			m.Records = append(m.Records, map[string]any{"kind": s.kind, "op": commerce.OpPut, "version": 1, "record": record})
 			t.puts = append(t.puts, p)

@@ -20,6 +20,7 @@ import (
 type Receipt struct {
 	Path   string // of the endpoint
 	Event  value.ID
+	At     time.Time
 	Status int // 0: the connection was cut, or the client gave up
 }
 
@@ -71,7 +72,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	number, status, wait := r.note(Receipt{Path: req.URL.Path, Event: event}, payload.Data.Object.ID, at)
+	number, status, wait := r.note(Receipt{Path: req.URL.Path, Event: event, At: at}, payload.Data.Object.ID)
 	if pause.For(req.Context(), wait) != nil || status == 0 {
 		panic(http.ErrAbortHandler)
 	}
@@ -85,11 +86,11 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.receipts[number].Status = status
 }
 
-func (r *Receiver) note(receipt Receipt, record value.ID, at time.Time) (number, status int, wait time.Duration) {
+func (r *Receiver) note(receipt Receipt, record value.ID) (number, status int, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, known := r.arrivals[record]; !known {
-		r.arrivals[record] = at
+		r.arrivals[record] = receipt.At
 	}
 	r.receipts = append(r.receipts, receipt)
 	status, wait = r.answer(receipt.Path)
@@ -103,7 +104,10 @@ const standstill = time.Minute
 func (r *Receiver) await(ctx context.Context, records []value.ID) ([]time.Time, error) {
 	arrived, until := make([]time.Time, 0, len(records)), time.Now().Add(standstill)
 	for len(arrived) < len(records) {
-		if at, known := r.arrival(records[len(arrived)]); known {
+		r.mu.Lock()
+		at, known := r.arrivals[records[len(arrived)]]
+		r.mu.Unlock()
+		if known {
 			arrived, until = append(arrived, at), time.Now().Add(standstill)
 			continue
 		}
@@ -115,11 +119,4 @@ func (r *Receiver) await(ctx context.Context, records []value.ID) ([]time.Time, 
 		}
 	}
 	return arrived, nil
-}
-
-func (r *Receiver) arrival(record value.ID) (at time.Time, known bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at, known = r.arrivals[record]
-	return at, known
 }

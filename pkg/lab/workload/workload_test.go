@@ -97,7 +97,13 @@ func TestAReceiverTellsWhatItAnsweredAndWhenARecordsFirstEventCame(t *testing.T)
 	if err := r.server.Shutdown(t.Context()); err != nil { // it waits for what handlers note after their answers
 		t.Fatal(err)
 	}
-	if got := r.Receipts(); !slices.Equal(got, want) {
+	got := r.Receipts()
+	for n := range got {
+		if want[n].At = got[n].At; got[n].At.After(times[n]) {
+			t.Errorf("receipt %d came at %s, want before %s", n, got[n].At, times[n])
+		}
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("receipts %+v, want %+v", got, want)
 	}
 	if arrived, err := r.await(t.Context(), []value.ID{record}); err != nil || arrived[0].After(times[0]) {
