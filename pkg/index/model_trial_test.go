@@ -194,7 +194,7 @@ func (tr *trial) table(process string) *dynamo.Table {
 	defer tr.mu.Unlock()
 	if tr.tables[process] == nil {
 		client := dynamodb.New(tr.client.Options(), func(o *dynamodb.Options) {
-			o.BaseEndpoint = aws.String(tr.proxy.Endpoint(process))
+			o.BaseEndpoint = aws.String(tr.proxy.Endpoint())
 			o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts, o.Backoff = 3, retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Millisecond, nil })
 			})
