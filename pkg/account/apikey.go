@@ -69,6 +69,8 @@ type APIKey struct {
 	CreatedBy      value.ID    `json:"createdBy" format:"uuid" doc:"The user who created it."`
 	CreatedAt      value.Time  `json:"createdAt"`
 	UpdatedAt      value.Time  `json:"updatedAt"`
+
+	ChangedBy *AuditEntry `json:"-"` // by which it is being stored; nil: not for the audit trail
 }
 
 // CreatedKey is the answer to a creation, the only one that shows the key itself.

@@ -44,6 +44,8 @@ type Application struct {
 	RateLimit      int        `json:"rateLimit" doc:"Requests per 60 s over all keys and tokens of the application."`
 	CreatedAt      value.Time `json:"createdAt"`
 	UpdatedAt      value.Time `json:"updatedAt"`
+
+	ChangedBy *AuditEntry `json:"-"` // by which it is being stored; nil: not for the audit trail
 }
 
 // CreateApplicationDto is the input of a new application.

@@ -50,7 +50,7 @@ type Operation struct {
 	Tagged      bool        // a change answers the entity tag of what it made, as a GET does
 	Errors      []int       // statuses beyond those that Path, Method, Access and MediaType imply
 	Deprecated  *Deprecation
-	Audit       audit.Action // what the audit trail gets when it changed something; "": nothing
+	Audit       audit.Action // what the audit trail calls its change; "": it has none that is for the trail
 	Handle      func(*Request) (*Response, error)
 	Counted     bool      // the handler counts the request, by [Request.Admit]
 	Refuse      *Refusals // how errors are answered; nil: as a [Problem]
@@ -121,8 +121,6 @@ type Request struct {
 	texts map[string]string
 
 	arguments *arguments
-
-	change change // for the audit trail
 }
 
 // Context is done when the caller's time is up.
@@ -176,7 +174,7 @@ type Response struct {
 	Raw    []byte      // written as it is
 	ETag   string      // "": a hash of the body, on GET and where Tagged
 	Header http.Header // added
-	// Refused is the code under which the audit trail gets the credential that
+	// Refused is the code under which the log gets the credential that
 	// [Refusals] refuse; "": it is not about a credential.
 	Refused string
 

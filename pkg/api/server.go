@@ -27,7 +27,7 @@ type Caller struct {
 	Err       error // why Principal is absent; nil otherwise
 	RequestID string
 	BaseURL   string
-	// SourceAddress is the client's, for the audit trail.
+	// SourceAddress is the client's, as the gateway saw it.
 	SourceAddress string
 }
 
@@ -126,7 +126,7 @@ func (x *exchange) run() (err error) {
 		if err != nil {
 			return nil, err
 		}
-		return x.handle(req)
+		return x.op.Handle(req)
 	})
 	if err != nil {
 		return err

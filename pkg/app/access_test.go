@@ -87,6 +87,7 @@ func requests() []request {
 		{operation: "getTokenScopes", method: "GET", path: application + "/token-scopes", area: people, scope: "developers:read", status: 200, thing: true},
 		{operation: "setTokenScopes", method: "PUT", path: application + "/token-scopes", body: `{"scopes":["` + strings.ReplaceAll(granted, " ", `","`) + `"]}`, area: people, scope: "developers:admin", status: 200, thing: true},
 		{operation: "setTokenScopes", method: "PUT", path: applications + "/{modest}/token-scopes", ifMatch: unmet, body: `{"scopes":["customers:read","records:write"]}`, note: "which adds two", area: people, scope: "developers:admin", every: "customers:read records:write", status: precondition, thing: true},
+		{operation: "listAuditTrail", method: "GET", path: "/developers/audit", area: people, scope: "developers:admin", status: 200},
 		{operation: "getApplicationUsage", method: "GET", path: application + "/usage", area: people, scope: "developers:read", status: 200, thing: true},
 		{operation: "createApiKey", method: "POST", path: application + "/api-keys", body: `{"name":"one more"}`, area: people, scope: "developers:write", also: readScopes, status: 201, thing: true},
 		{operation: "listApiKeys", method: "GET", path: application + "/api-keys", area: people, scope: "developers:read", status: 200, shows: "spareKey", thing: true},

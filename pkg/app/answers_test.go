@@ -22,6 +22,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/docs/markdown"
 	"github.com/commerce-integration/service/pkg/api/openapi"
@@ -87,6 +88,7 @@ func tourSteps() []step {
 			"filter": {"object": {"total": [{"numeric": [">=", 10]}]}}, "changed": ["status", "items"], "fields": ["orderNumber", "status", "total"],
 			"headers": {"X-Tenant": "berlin"}, "retryCount": 5, "timeoutSeconds": 10}`},
 		{operation: "getWebhookDeliverySettings", path: endpoint},
+		{operation: "listAuditTrail", query: "action=application.updated", before: (*tour).writeTrail},
 		{operation: "listWebhookEndpoints", query: "applicationId={application}"},
 		{operation: "setApplicationAlerts", path: application, body: `{"url": "https://erp.example.com/alerts"}`},
 		{operation: "getApplicationAlerts", path: application},
@@ -145,6 +147,7 @@ type tour struct {
 	kept       map[string]string
 	dispatcher *dispatcher.Dispatcher
 	indexer    *indexer.Indexer
+	trail      []account.AuditEntry // that trailOf has seen
 }
 
 func newTour(t testing.TB) *tour {

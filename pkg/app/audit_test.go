@@ -13,10 +13,13 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/audit"
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
@@ -24,7 +27,7 @@ import (
 
 const sourceAddress = "203.0.113.9"
 
-// trail reads the audit trail out of a log.
+// trail reads the entries about credentials out of a log.
 func trail(t testing.TB, log string) (found []node) {
 	t.Helper()
 	for line := range strings.Lines(log) {
@@ -40,12 +43,32 @@ func trail(t testing.TB, log string) (found []node) {
 	return found
 }
 
-// trailOf makes the request and returns what the audit trail gets of it.
-func (w *tour) trailOf(s *step) []node {
+// trailOf makes the request and returns what the audit trail gets of it, whose
+// stream comes twice.
+func (w *tour) trailOf(s *step) []account.AuditEntry {
 	w.t.Helper()
-	before := len(w.Leaks.Log())
 	w.take(s)
-	return trail(w.t, w.Leaks.Log()[before:])
+	w.writeTrail()
+	known := w.trail
+	var err error
+	w.trail, _, err = w.Table.AuditTrail(w.t.Context(), w.Org, account.AuditFilter{}, value.ID{}, 100)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.DeleteFunc(slices.Clone(w.trail), func(c account.AuditEntry) bool {
+		return slices.ContainsFunc(known, func(k account.AuditEntry) bool { return k.ID == c.ID })
+	})
+}
+
+// writeTrail hands the dispatcher the changes that the audit trail is about, twice.
+func (w *tour) writeTrail() {
+	w.t.Helper()
+	changed := events.DynamoDBEvent{Records: w.StreamRecords(w.t, "app", "key", "cnt", dynamo.StreamEndpoint)}
+	for range 2 {
+		if answer, err := w.dispatcher.Handle(w.t.Context(), changed); err != nil || len(answer.BatchItemFailures) > 0 {
+			w.t.Fatalf("dispatch: %+v, %v", answer, err)
+		}
+	}
 }
 
 // target is the identifier of what the step makes or changes.
@@ -58,35 +81,39 @@ func (w *tour) target(s *step) string {
 	return w.kept["application"]
 }
 
+// changedFields are what the steps of the tour change, where that is not a creation
+// or a deletion.
+var changedFields = map[string][]string{
+	"updateApplication":           {"description", "website"},
+	"suspendApplication":          {"status"},
+	"activateApplication":         {"status"},
+	"rotateApplicationSecret":     {"clientSecret"},
+	"setTokenScopes":              {"scopes"},
+	"revokeApiKey":                {"revokedAt", "status"},
+	"updateWebhookEndpoint":       {"subscribedEvents"},
+	"setWebhookDeliverySettings":  {"changed", "fields", "filter", "headers"},
+	"rotateWebhookEndpointSecret": {"secret"},
+}
+
 func TestEveryChangeIsInTheAuditTrailOnceAndNothingElse(t *testing.T) {
 	w := newTour(t)
 	for _, s := range tourSteps() {
 		got, op := w.trailOf(&s), w.operations[s.operation]
-		var want []node
-		switch {
-		case s.status == http.StatusUnauthorized:
-			want = []node{{
-				"level": "INFO", "msg": "audit", "action": "credential.refused", "outcome": "refused", "code": "invalid_client",
-				"path": op.Path, "sourceAddress": sourceAddress,
-			}}
-		case op.Audit != "" && s.status == 0:
-			actor := node{"kind": "user", "id": w.App.String()}
-			if s.operation == "createToken" {
-				actor = node{"kind": "application", "id": w.kept["application"]}
-			}
-			kind, _, _ := strings.Cut(string(op.Audit), ".")
-			path := op.Path
-			for name, kept := range s.path {
-				path = strings.Replace(path, "{"+name+"}", w.kept[kept], 1)
-			}
-			want = []node{{
-				"level": "INFO", "msg": "audit", "action": string(op.Audit), "outcome": "done", "organizationId": w.Org.String(), "actor": actor,
-				"target": node{"kind": kind, "id": w.target(&s)}, "path": path, "sourceAddress": sourceAddress,
+		var want []account.AuditEntry
+		if op.Audit != "" && s.status == 0 {
+			address, actor := sourceAddress, w.App
+			want = []account.AuditEntry{{
+				At: w.Now(), Action: string(op.Audit), Actor: account.AuditActor{Kind: "user", ID: &actor}, Address: &address,
+				Object:        account.AuditObject{Kind: op.Audit.Kind(), ID: value.MustID(w.target(&s))},
+				ApplicationID: value.MustID(w.kept["application"]), Fields: append([]string{}, changedFields[s.operation]...),
 			}}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(account.AuditEntry{}, "ID"), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: the trail (-want +got):\n%s", s.operation, diff)
 		}
+	}
+	if found, _, err := w.Table.AuditTrail(t.Context(), value.NewID(), account.AuditFilter{}, value.ID{}, 100); err != nil || len(found) > 0 {
+		t.Errorf("another organization's trail: %v, %v", found, err)
 	}
 }
 
@@ -100,7 +127,7 @@ func TestARequestThatChangesNothingIsNotInTheAuditTrail(t *testing.T) {
 		{operation: "createApiKey", path: application, keep: "key", body: `{"name": "Nightly copy"}`},
 		{operation: "createWebhookEndpoint", query: "applicationId={application}", keep: "endpoint", body: `{"url": "https://erp.example.com/", "events": ["order.*"]}`},
 	} {
-		w.take(&s)
+		w.trailOf(&s)
 	}
 	for _, s := range []step{
 		{operation: "updateApplication", path: application, body: `{"name": "Copy"}`},
@@ -114,7 +141,7 @@ func TestARequestThatChangesNothingIsNotInTheAuditTrail(t *testing.T) {
 			if got := w.trailOf(&s); len(got) != 1 {
 				t.Errorf("the first time: got %v, want one entry", got)
 			}
-			if got := w.trailOf(&s); got != nil {
+			if got := w.trailOf(&s); len(got) > 0 {
 				t.Errorf("again: got %v, want nothing", got)
 			}
 		})
@@ -127,7 +154,25 @@ func TestARequestThatChangesNothingIsNotInTheAuditTrail(t *testing.T) {
 	}
 }
 
-func TestRefusedTokenRequestsAreInTheAuditTrail(t *testing.T) {
+func TestATokenAndEachEntryOfTheTrailAreInTheLog(t *testing.T) {
+	w := newTour(t)
+	entry := w.trailOf(&step{operation: "createApplication", keep: "application", body: `{"name": "ERP connector"}`})[0]
+	w.take(&step{operation: "createToken", body: `{"grant_type": "client_credentials", "client_id": "{applicationClient}", "client_secret": "{applicationSecret}"}`})
+	application := node{"kind": "application", "id": w.kept["application"]}
+	change := node{
+		"level": "INFO", "msg": "audit", "id": entry.ID.String(), "action": "application.created", "organizationId": w.Org.String(),
+		"actor": node{"kind": "user", "id": entry.Actor.ID.String()}, "target": application, "sourceAddress": sourceAddress, "fields": []any{},
+	}
+	want := []node{change, change, { // its stream came twice
+		"level": "INFO", "msg": "audit", "action": "application.tokenIssued", "organizationId": w.Org.String(), "actor": application, "target": application,
+		"path": "/oauth/token", "sourceAddress": sourceAddress,
+	}}
+	if diff := cmp.Diff(want, trail(t, w.Leaks.Log())); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}
+
+func TestRefusedTokenRequestsAreInTheLog(t *testing.T) {
 	w := newTour(t)
 	application := map[string]string{"id": "application"}
 	w.take(&step{operation: "createApplication", keep: "application", body: `{"name": "ERP connector"}`})
@@ -139,7 +184,7 @@ func TestRefusedTokenRequestsAreInTheAuditTrail(t *testing.T) {
 		name, body  string
 		before      string // an operation on the application
 		status      int
-		code        string // "": not in the trail
+		code        string // "": not in the log
 		actor, whom bool   // whether it names the application as the actor, or as the target
 	}{
 		{name: "a wrong secret", body: form("wrong", ""), status: http.StatusUnauthorized, code: "invalid_client", whom: true},
@@ -152,11 +197,13 @@ func TestRefusedTokenRequestsAreInTheAuditTrail(t *testing.T) {
 			if test.before != "" {
 				w.take(&step{operation: test.before, path: application})
 			}
-			got := w.trailOf(&step{operation: "createToken", body: test.body, status: test.status})
+			before := len(w.Leaks.Log())
+			w.take(&step{operation: "createToken", body: test.body, status: test.status})
+			got := trail(t, w.Leaks.Log()[before:])
 			var want []node
 			if test.code != "" {
 				entry := node{
-					"level": "INFO", "msg": "audit", "action": "credential.refused", "outcome": "refused", "code": test.code,
+					"level": "INFO", "msg": "audit", "action": "credential.refused", "code": test.code,
 					"path": "/oauth/token", "sourceAddress": sourceAddress,
 				}
 				if test.actor {
@@ -171,13 +218,13 @@ func TestRefusedTokenRequestsAreInTheAuditTrail(t *testing.T) {
 				want = append(want, entry)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the trail (-want +got):\n%s", diff)
+				t.Errorf("the log (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestDenialsOfTheAuthorizerAreInTheAuditTrail(t *testing.T) {
+func TestDenialsOfTheAuthorizerAreInTheLog(t *testing.T) {
 	s := servicetest.New(t)
 	var log bytes.Buffer
 	base := dependenciesOf(s)
@@ -201,7 +248,7 @@ func TestDenialsOfTheAuthorizerAreInTheAuditTrail(t *testing.T) {
 		return created
 	}
 	good, revoked, unknown := key(true), key(true), key(false)
-	if _, _, err := s.Table.RevokeKey(t.Context(), s.Org, s.App, revoked.ID); err != nil {
+	if _, err := s.Table.RevokeKey(t.Context(), s.Org, s.App, revoked.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	owner := node{"kind": "apiKey", "id": revoked.ID.String(), "applicationId": s.App.String()}
@@ -229,7 +276,7 @@ func TestDenialsOfTheAuthorizerAreInTheAuditTrail(t *testing.T) {
 			var want []node
 			if test.want != nil {
 				entry := node{
-					"level": "INFO", "msg": "audit", "action": "credential.refused", "outcome": "refused",
+					"level": "INFO", "msg": "audit", "action": "credential.refused",
 					"path": "/api/products/{id}", "sourceAddress": sourceAddress, "gatewayRequestId": "gateway-1",
 				}
 				for name, v := range test.want {
@@ -238,7 +285,7 @@ func TestDenialsOfTheAuthorizerAreInTheAuditTrail(t *testing.T) {
 				want = append(want, entry)
 			}
 			if diff := cmp.Diff(want, trail(t, log.String())); diff != "" {
-				t.Errorf("the trail (-want +got):\n%s", diff)
+				t.Errorf("the log (-want +got):\n%s", diff)
 			}
 			if want != nil {
 				alarmtest.FiresByLog(t, dynamotest.Model(t), "RefusedCredentialsAlarm", log.String())
@@ -254,13 +301,16 @@ func TestTheAuditTrailsActionsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// They send events again or once more, change records, or do nothing, and let nobody in.
-	harmless := []string{"sendTestEvent", "recoverWebhookEndpoint", "redeliverWebhookEvent", "previewWebhookDelivery", "postRecords"}
-	actions := []audit.Action{audit.CredentialRefused}
+	// They send events again or once more, change records, or change nothing.
+	harmless := []string{"sendTestEvent", "recoverWebhookEndpoint", "redeliverWebhookEvent", "previewWebhookDelivery", "postRecords", "createToken"}
+	actions := []audit.Action{audit.CredentialRefused, audit.ApplicationTokenIssued}
 	for _, op := range app.Operations() {
 		changes := op.Method != http.MethodGet && !slices.Contains(harmless, op.ID)
 		if changes != (op.Audit != "") {
 			t.Errorf("%s %s: its action in the audit trail is %q", op.Method, op.Path, op.Audit)
+		}
+		if changes && !slices.Contains(audit.Changes(), string(op.Audit)) {
+			t.Errorf("the filter of the audit trail lacks %s", op.Audit)
 		}
 		if op.Audit != "" {
 			actions = append(actions, op.Audit)

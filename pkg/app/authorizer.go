@@ -38,7 +38,7 @@ func Authorizer(_ context.Context, d *Dependencies) (AuthorizerFunc, error) {
 			passing := denial.Passing && !read // nobody keeps answers for the read API
 			if passing && denial.Of.Kind == auth.KindApplication {
 				// The function refuses a suspended application's token itself, and
-				// tells the audit trail.
+				// logs it.
 				return policy("Allow", denial.Of.Subject(), r.MethodArn, denial.Of.Context()), nil
 			}
 			refused(&r, denial).Write(ctx, d.Logger)
@@ -52,11 +52,11 @@ func Authorizer(_ context.Context, d *Dependencies) (AuthorizerFunc, error) {
 	}, nil), nil
 }
 
-// refused is the denial as the audit trail gets it. The gateway's request id is
+// refused is the denial as the log gets it. The gateway's request id is
 // the one that the client receives with a denial.
 func refused(r *events.APIGatewayCustomAuthorizerRequestTypeRequest, denial *auth.Denial) *audit.Entry {
 	return &audit.Entry{
-		Action: audit.CredentialRefused, Outcome: audit.Refused, Actor: denial.Of, KeyText: denial.KeyText, Code: denial.Code,
+		Action: audit.CredentialRefused, Actor: denial.Of, KeyText: denial.KeyText, Code: denial.Code,
 		Path: r.Resource, SourceAddress: r.RequestContext.Identity.SourceIP, GatewayRequestID: r.RequestContext.RequestID,
 	}
 }

@@ -22,7 +22,7 @@ const (
 // application is gone, and limit_reached when it has [account.MaxActiveKeys] keys
 // that are neither revoked nor expired.
 func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error {
-	it := docItem(apiKeyKey(org, k.ApplicationID, k.ID), typeKey, k)
+	it := authored(docItem(apiKeyKey(org, k.ApplicationID, k.ID), typeKey, k), k.ChangedBy)
 	expires := value.Time(0)
 	if credential.ExpiresAt != nil {
 		expires = *credential.ExpiresAt
@@ -90,28 +90,27 @@ func decodeKey(it item) (*account.APIKey, error) {
 
 // RevokeKey revokes a key and returns it as it is then, or nil when the
 // application has none with the id. A key that is revoked already stays as
-// it is; revoked is false then.
-func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (k *account.APIKey, revoked bool, err error) {
+// it is.
+func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID, by *account.AuditEntry) (k *account.APIKey, err error) {
 	err = changing(ctx, "application", func() (done bool, err error) {
 		k, err = read(ctx, t, apiKeyKey(org, application, id), decodeKey)
-		revoked = err == nil && k != nil && k.Revoke(value.TimeOf(t.now()))
-		if !revoked {
+		if err != nil || k == nil || !k.Revoke(value.TimeOf(t.now())) {
 			return true, err
 		}
 		stored := *k
 		stored.LastUsedAt = nil
 		refused, err := t.transact(ctx, "revoke an API key",
 			t.update(applicationKey(org, application), "REMOVE #keys.#"+k.TextID()+" ADD Version :one", ifExists, item{":one": num(1)}),
-			t.set(apiKeyKey(org, application, id), item{attrDoc: encodeDoc(stored), attrRevoked: boolean(true)},
+			t.set(apiKeyKey(org, application, id), authored(item{attrDoc: encodeDoc(stored), attrRevoked: boolean(true)}, by),
 				when("attribute_exists(PK) AND attribute_not_exists(Revoked)", nil)),
 			t.set(credentialKey(k.TextID()), item{attrRevoked: boolean(true)}, ifExists))
 		if refused.has(0) {
-			k, revoked = nil, false // the application was deleted meanwhile
+			k = nil // the application was deleted meanwhile
 			return true, nil
 		}
 		return len(refused) == 0, err
 	})
-	return k, revoked, err
+	return k, err
 }
 
 // TouchKey writes that the credential's key was used, unless a use less than the

@@ -55,7 +55,7 @@ func TestExactlyTheLimitOfActiveKeysIsCreatedWhenManyTryAtOnce(t *testing.T) {
 	if err != nil || len(keys) != account.MaxActiveKeys {
 		t.Fatalf("stored: got %d, %v", len(keys), err)
 	}
-	if _, _, err := a.RevokeKey(t.Context(), a.org, app.ID, keys[7].ID); err != nil {
+	if _, err := a.RevokeKey(t.Context(), a.org, app.ID, keys[7].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := create(0); err != nil {
@@ -114,7 +114,7 @@ func TestTheLastUseIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	if !slices.Equal(seen, want) {
 		t.Errorf("last use: got %v, want %v", seen, want)
 	}
-	revoked, _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
+	revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID, nil)
 	if err != nil || revoked.LastUsedAt == nil || revoked.UpdatedAt == key.UpdatedAt {
 		t.Errorf("revoked: got %+v, %v, want the last use kept", revoked, err)
 	}
@@ -153,7 +153,7 @@ func TestAKnownCredentialIsReadEventuallyConsistent(t *testing.T) {
 	expect("the replica knows neither", 2, false, true)
 	r.catchUp(t)
 	expect("the replica is current", 0, false, true)
-	if _, _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID); err != nil {
+	if _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	expect("revoked, and the replica is behind", 0, false, true)

@@ -34,7 +34,7 @@ func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account
 	it := encode(applicationKey(org, app.ID), typeApplication, applicationItem{
 		Version: 1, TokenScopes: tokenScopes, Secrets: account.ClientSecrets{Current: account.HashSecret(app.ClientSecret)}, Keys: map[string]int64{},
 	})
-	it[attrDoc] = encodeDoc(app.Masked())
+	authored(it, app.ChangedBy)[attrDoc] = encodeDoc(app.Masked())
 	writes := []write{
 		t.put(it, ifAbsent),
 		t.countOne(org, "applications", account.MaxApplications),
@@ -81,8 +81,8 @@ func (t *Table) ChangeApplication(ctx context.Context, org, id value.ID, change 
 
 // DeleteApplication deletes the application, its endpoints and the
 // credentials of its keys in one transaction, so that nothing usable is ever
-// left of it. It reports whether there was one. An error of check, which sees
-// the application first, ends the attempt.
+// left of it. It reports whether there was one. check sees the application first
+// and sets who deletes it; an error of it ends the attempt.
 func (t *Table) DeleteApplication(ctx context.Context, org, id value.ID, check func(*account.Application) error) (bool, error) {
 	found, err := changeItem(ctx, t, "application", applicationKey(org, id), decodeDoc[account.Application],
 		func(app *account.Application, it item) ([]write, error) {
@@ -115,13 +115,16 @@ func (t *Table) deletion(ctx context.Context, org value.ID, app *account.Applica
 		return nil, err
 	}
 	for _, e := range endpoints {
-		writes = append(writes, t.deletionMark(org, e, always))
+		writes = append(writes, t.deletionMark(org, e, nil, always))
 	}
 	for textID := range stored.Keys {
 		writes = append(writes, t.remove(credentialKey(textID), always))
 	}
-	return append(writes, t.update(countKey(org), "ADD applications :app, endpoints :endpoints", always,
-		item{":app": num(-1), ":endpoints": num(-len(endpoints))})), nil
+	count, values := "ADD applications :app, endpoints :endpoints", item{":app": num(-1), ":endpoints": num(-len(endpoints))}
+	if app.ChangedBy != nil {
+		count, values[":by"] = "SET changedBy = :by "+count, encodeDoc(app.ChangedBy)
+	}
+	return append(writes, t.update(countKey(org), count, always, values)), nil
 }
 
 // deleteKeys removes the keys of a deleted application, and the remaining

@@ -200,7 +200,7 @@ func TestADeletedApplicationLeavesNothingBehind(t *testing.T) {
 		}
 		key, credential := a.key(t, &app, expires)
 		if i == 3 {
-			if _, _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID); err != nil {
+			if _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -77,6 +77,8 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 
 	must(t, table.CreateReceipt(ctx, receipt.New(org, value.ID{}, nil, 1, now)))
 
+	must(t, table.PutAuditEntry(ctx, org, account.NewAuditEntry("", account.AuditActor{}, s.App, account.AuditObject{}, now)))
+
 	must(t, table.RegisterOrganization(ctx, org))
 	must(t, table.Beat(ctx, now))
 	must(t, table.RequestJob(ctx, org, "orders", now))

@@ -86,7 +86,7 @@ func (t *Table) changeClient(
 				attrDoc: encodeDoc(c.Application.Masked()), attrItemVersion: num(version + 1),
 				"TokenScopes": attribute(c.TokenScopes), "Secrets": attribute(c.Secrets),
 			}
-			w := t.set(applicationKey(org, id), attributes, ifEqual(attrItemVersion, version))
+			w := t.set(applicationKey(org, id), authored(attributes, c.Application.ChangedBy), ifEqual(attrItemVersion, version))
 			return t.withAnswers([]write{w}, kept), nil
 		})
 	if !found {

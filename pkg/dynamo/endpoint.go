@@ -135,12 +135,12 @@ func (t *Table) endpointChange(e, next *webhook.Endpoint, routing string) write 
 		attributes, based = rerouted, based.and(ifRouted)
 	}
 	attributes[attrDoc], attributes[attrStatus], attributes[attrRevision] = encodeDoc(next), str(string(next.Status)), num(next.UpdatedAt)
-	return t.set(endpointKey(e.OrganizationID, e.ID), attributes, based)
+	return t.set(endpointKey(e.OrganizationID, e.ID), authored(attributes, next.ChangedBy), based)
 }
 
 // DeleteEndpoint deletes the endpoint and reports whether there was one. The
-// sweeper finds the deletion mark and cancels its deliveries. An error of
-// check, which sees the endpoint first, ends the attempt.
+// sweeper finds the deletion mark and cancels its deliveries. check sees the
+// endpoint first and sets who deletes it; an error of it ends the attempt.
 func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
 	return changeItem(ctx, t, "endpoint", endpointKey(org, id), decodeEndpoint,
 		func(e *webhook.Endpoint, _ item) ([]write, error) {
@@ -152,7 +152,7 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 				ofApplication = "REMOVE alertURL " + ofApplication
 			}
 			return []write{ // refused when it was changed, or deleted with its application
-				t.deletionMark(org, id, ifRevision(e.UpdatedAt)),
+				t.deletionMark(org, id, e.ChangedBy, ifRevision(e.UpdatedAt)),
 				t.update(applicationKey(org, e.ApplicationID), ofApplication, ifExists, item{":one": num(1), ":less": num(-1)}),
 				t.update(countKey(org), "ADD endpoints :less", always, item{":less": num(-1)}),
 			}, nil
@@ -186,16 +186,16 @@ func (t *Table) endpointsOf(ctx context.Context, org, application value.ID) ([]v
 const deletionDelay = 2 * time.Minute
 
 // deletionMark is the write that replaces an endpoint by its deletion mark.
-func (t *Table) deletionMark(org, id value.ID, c condition) write {
+func (t *Table) deletionMark(org, id value.ID, by *account.AuditEntry, c condition) write {
 	now := value.TimeOf(t.now())
-	it := endpointKey(org, id).newItem(typeEndpoint)
+	it := authored(endpointKey(org, id).newItem(typeEndpoint), by)
 	it[attrDeleted], it[attrRevision] = boolean(true), num(now)
 	markDue(it, id, now.Add(deletionDelay))
 	return t.put(it, c)
 }
 
 func encodeEndpoint(e *webhook.Endpoint) item {
-	it := docItem(endpointKey(e.OrganizationID, e.ID), typeEndpoint, e)
+	it := authored(docItem(endpointKey(e.OrganizationID, e.ID), typeEndpoint, e), e.ChangedBy)
 	it[attrApplication], it[attrStatus], it[attrRevision] = str(e.ApplicationID.String()), str(string(e.Status)), num(e.UpdatedAt)
 	for name, v := range routingAttributes(e.Routing(), e.ID) {
 		if v != nil {

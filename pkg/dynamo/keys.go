@@ -55,6 +55,7 @@ const (
 	typeActivity     = "act"
 	typeOrganization = "org"
 	typeHeartbeat    = "beat"
+	typeAudit        = "aud"
 )
 
 // Shards is the number of partition keys of an organization's records of a kind, of
@@ -220,6 +221,11 @@ func requestKey(k idempotency.Key) key {
 const receiptKind = "RECEIPT"
 
 func receiptKey(org, id value.ID) key { return recordKey(org, receiptKind, id) }
+
+// auditPartition holds an organization's audit trail in the order of time.
+func auditPartition(org value.ID) string { return "ORG#" + org.String() + "#AUDIT" }
+
+func auditKey(org, id value.ID) key { return key{auditPartition(org), id.String()} }
 
 // ratePartition holds a subject's rate window, and behind it the days that it
 // has counted.

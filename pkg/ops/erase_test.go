@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
@@ -172,6 +173,10 @@ func TestEraseLeavesNothing(t *testing.T) {
 	theirs.name, theirs.email = "ottoline", "ottoline@example.com"
 	s.stores(t, gone)
 	s.stores(t, stays)
+	entry := account.NewAuditEntry("application.created", account.AuditActor{}, s.App, account.AuditObject{Kind: "application", ID: s.App}, s.Now())
+	if err := s.Table.PutAuditEntry(t.Context(), s.Org, entry); err != nil {
+		t.Fatal(err)
+	}
 	s.reindex(t)
 	s.handle(t, s.apply(t, `"kind":"customer","op":"put","record":{"id":%q,"firstName":%q}`, gone.id, gone.name)) // in a tail
 	other.stores(t, theirs)
@@ -206,6 +211,9 @@ func TestEraseLeavesNothing(t *testing.T) {
 		t.Errorf("the lists differ: %q", lines)
 	}
 
+	if found, err := s.erasure(t, value.ID{}).Find(t.Context()); err != nil || found.Items["audit entry"] != 1 {
+		t.Errorf("of the organization: found %+v, %v", found, err)
+	}
 	if messages, _ := s.erases(t, value.ID{}); messages != 2 {
 		t.Errorf("erased %d messages of the organization, want 2", messages)
 	}

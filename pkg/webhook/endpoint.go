@@ -60,6 +60,10 @@ type Endpoint struct {
 	Circuit *Circuit `json:"-"`
 	Lane    Lane     `json:"-"`
 	Alert   Alert    `json:"-"`
+
+	// ChangedBy is the change by which it is being stored; nil where that is not for
+	// the audit trail. The store never returns one.
+	ChangedBy *account.AuditEntry `json:"-"`
 }
 
 // Disable returns the endpoint as the service disables it, without its

@@ -1,15 +1,10 @@
-// Package audit writes the audit trail: who made, changed or ended what lets a
-// client into the service or sends an organization's events out of it, and which
-// credentials were refused. An entry names people and things by their
-// identifiers only; it holds no secret, no token and no more of an API key than
-// the part of it that is public.
-//
-// The trail is in the log, where one query finds it. An entry is written after
-// the change was stored and before the request is answered; a change of which
-// that is not certain is there with the outcome unknown. A function that is
-// killed between the two leaves Lambda's own report of that instead. The
-// alternative, a trail in the transactions of the table, would lack
-// refusals, and could not show where a request came from.
+// Package audit names what the audit trail tells: who made, changed or ended what
+// lets a client into the service or sends an organization's events out of it. The
+// trail is in the table, where an organization reads it. What is no change of an
+// item is in the log: tokens that applications got, and refused credentials, which
+// have no organization that is certain. An entry names people and things by their
+// identifiers only; it holds no secret, no token and no more of an API key than the
+// part of it that is public.
 package audit
 
 import (
@@ -18,11 +13,12 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Message is that of every entry of the trail, and of no other in the log.
+// Message is that of every entry of the log about credentials, and of no other.
 const Message = "audit"
 
 // Action says what happened, after the kind of what it happened to.
@@ -49,26 +45,52 @@ const (
 	CredentialRefused        Action = "credential.refused"
 )
 
-// Outcome says how certain it is that the action happened.
-type Outcome string
+// Changes lists every action that the trail in the table has.
+func Changes() []string {
+	actions := []Action{
+		ApplicationCreated, ApplicationUpdated, ApplicationSuspended, ApplicationActivated, ApplicationDeleted, ApplicationSecretRotated,
+		ApplicationScopesSet, ApplicationAlertsSet, ApplicationAlertsRemoved, KeyCreated, KeyRevoked,
+		EndpointCreated, EndpointUpdated, EndpointDeleted, EndpointSecretRotated,
+	}
+	names := make([]string, len(actions))
+	for i, a := range actions {
+		names[i] = string(a)
+	}
+	return names
+}
 
-// The outcomes.
-const (
-	Done    Outcome = "done"
-	Refused Outcome = "refused" // a credential
-	Unknown Outcome = "unknown" // the request failed on our side: it may have happened
-)
+// KindApplication is the kind of what an action on an application is done to.
+const KindApplication = "application"
 
-// Entry is one entry of the trail. What is zero is left out.
+// Kind is that of what the action is done to.
+func (a Action) Kind() string {
+	kind, _, _ := strings.Cut(string(a), ".")
+	return kind
+}
+
+// Operator is who changes something by a command.
+func Operator() account.AuditActor { return account.AuditActor{Kind: "operator"} }
+
+// ActorOf is the principal as who changes something.
+func ActorOf(p *auth.Principal) account.AuditActor {
+	switch p.Kind {
+	case auth.KindKey:
+		return account.AuditActor{Kind: "apiKey", ID: &p.KeyID}
+	case auth.KindApplication:
+		return account.AuditActor{Kind: KindApplication, ID: &p.ApplicationID}
+	}
+	return account.AuditActor{Kind: "user", ID: &p.UserID}
+}
+
+// Entry is one entry of the log. What is zero is left out.
 type Entry struct {
-	Action  Action
-	Outcome Outcome
+	Action Action
 	// Actor is who did it, as far as a credential proves that.
 	Actor auth.Principal
 	// OrganizationID is the target's organization, if Actor is absent.
 	OrganizationID value.ID
-	// Target is what it was done to. Of a refused credential it is the
-	// application that it claims to be of.
+	// Target is the application that got a token, or of which a refused
+	// credential claims to be.
 	Target value.ID
 	// Path is that of the request. Everything in it that is not the service's is
 	// an identifier.
@@ -84,7 +106,7 @@ type Entry struct {
 
 // Write writes the entry.
 func (e *Entry) Write(ctx context.Context, logger *slog.Logger) {
-	attrs := []slog.Attr{slog.String("action", string(e.Action)), slog.String("outcome", string(e.Outcome))}
+	attrs := []slog.Attr{slog.String("action", string(e.Action))}
 	add := func(name, text string) {
 		if text != "" {
 			attrs = append(attrs, slog.String(name, text))
@@ -95,7 +117,7 @@ func (e *Entry) Write(ctx context.Context, logger *slog.Logger) {
 		attrs = append(attrs, actor(&e.Actor))
 	}
 	if !e.Target.IsZero() {
-		attrs = append(attrs, slog.Group("target", "kind", e.targetKind(), "id", e.Target.String()))
+		attrs = append(attrs, slog.Group("target", "kind", KindApplication, "id", e.Target.String()))
 	}
 	add("path", e.Path)
 	add("sourceAddress", e.SourceAddress)
@@ -105,23 +127,14 @@ func (e *Entry) Write(ctx context.Context, logger *slog.Logger) {
 	logger.LogAttrs(ctx, slog.LevelInfo, Message, attrs...)
 }
 
-func (e *Entry) targetKind() string {
-	if e.Action == CredentialRefused {
-		return "application"
-	}
-	kind, _, _ := strings.Cut(string(e.Action), ".")
-	return kind
-}
-
 // actor names the principal, and a key's application.
 func actor(p *auth.Principal) slog.Attr {
-	switch p.Kind {
-	case auth.KindKey:
-		return slog.Group("actor", "kind", "apiKey", "id", p.KeyID.String(), "applicationId", p.ApplicationID.String())
-	case auth.KindApplication:
-		return slog.Group("actor", "kind", "application", "id", p.ApplicationID.String())
+	a := ActorOf(p)
+	attrs := []any{"kind", a.Kind, "id", a.ID.String()}
+	if p.Kind == auth.KindKey {
+		attrs = append(attrs, "applicationId", p.ApplicationID.String())
 	}
-	return slog.Group("actor", "kind", "user", "id", p.UserID.String())
+	return slog.Group("actor", attrs...)
 }
 
 func text(id value.ID) string {

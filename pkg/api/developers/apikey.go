@@ -59,6 +59,7 @@ func (a *area) createKey(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	created, credential := account.NewKey(app, r.Principal.UserID, dto, a.now())
+	created.ChangedBy = r.Change(app.ID, created.ID)
 	return r.Create(r.Path()+"/"+created.ID.String(), created, "", func(kept *idempotency.Kept) error {
 		return a.store.CreateKey(r.Context(), r.Organization(), created.APIKey, credential, kept)
 	})
@@ -84,7 +85,6 @@ func (a *area) revokeKey(r *api.Request) (*api.Response, error) {
 	if _, err := a.find(r); err != nil {
 		return nil, err
 	}
-	key, revoked, err := a.store.RevokeKey(r.Context(), r.Organization(), r.PathID("id"), r.PathID("keyId"))
-	r.Changed(revoked)
-	return api.Answer(foundKey(key, err))
+	application, id := r.PathID("id"), r.PathID("keyId")
+	return api.Answer(foundKey(a.store.RevokeKey(r.Context(), r.Organization(), application, id, r.Change(application, id))))
 }

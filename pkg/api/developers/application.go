@@ -100,6 +100,7 @@ func (a *area) createApplication(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	app := account.NewApplication(r.Organization(), r.Principal.UserID, dto, a.now())
+	app.ChangedBy = r.Change(app.ID, app.ID)
 	masked := app.Masked()
 	tag, err := etag(&masked)
 	if err != nil {
@@ -161,14 +162,17 @@ func (a *area) setStatus(status account.Status) func(*api.Request) (*api.Respons
 
 func (a *area) changeApplication(r *api.Request, change func(*account.Application) (bool, error)) (*api.Response, error) {
 	return api.Answer(found(a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), func(app *account.Application) (bool, error) {
-		changed, err := change(app)
-		return r.Changed(changed), err
+		app.ChangedBy = r.Change(app.ID, app.ID)
+		return change(app)
 	})))
 }
 
 func (a *area) removeApplication(r *api.Request) (*api.Response, error) {
 	deleted, err := a.store.DeleteApplication(r.Context(), r.Organization(), r.PathID("id"),
-		func(app *account.Application) error { return checkIfMatch(r, app) })
+		func(app *account.Application) error {
+			app.ChangedBy = r.Change(app.ID, app.ID)
+			return checkIfMatch(r, app)
+		})
 	if err != nil {
 		return nil, err
 	}

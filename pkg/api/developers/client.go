@@ -58,6 +58,7 @@ func (a *area) rotateSecret(r *api.Request) (*api.Response, error) {
 				return err
 			}
 			secret = client.RotateSecret(a.now())
+			client.Application.ChangedBy = r.Change(client.Application.ID, client.Application.ID)
 			return nil
 		},
 		func(client *account.Client) (*idempotency.Kept, error) {
@@ -93,7 +94,9 @@ func (a *area) setTokenScopes(r *api.Request) (*api.Response, error) {
 		if err := checkIfMatch(r, shownScopes(client)); err != nil {
 			return err
 		}
-		r.Changed(!slices.Equal(client.TokenScopes, scopes))
+		if !slices.Equal(client.TokenScopes, scopes) {
+			client.Application.ChangedBy = r.Change(client.Application.ID, client.Application.ID)
+		}
 		client.TokenScopes = scopes
 		return nil
 	})))

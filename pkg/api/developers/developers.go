@@ -1,5 +1,5 @@
-// Package developers answers the operations on developer applications and
-// their API keys. An id of another organization is answered exactly as one that
+// Package developers answers the operations on developer applications and their
+// API keys, and shows who changed what. An id of another organization is answered exactly as one that
 // does not exist, an update applies to the very state that If-Match named, and
 // only the answer that creates a secret shows it. The store enforces limits that
 // need a count, and deletes what belongs to an application.
@@ -27,8 +27,8 @@ type ApplicationStore interface {
 	// ChangeApplication stores what change made of the application, if it
 	// reports a change, and returns the result; nil when there is none.
 	ChangeApplication(ctx context.Context, organization, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error)
-	// DeleteApplication reports whether there was one. An error of check,
-	// which sees it first, keeps it.
+	// DeleteApplication reports whether there was one. check sees it first and sets
+	// who deletes it; an error of check keeps it.
 	DeleteApplication(ctx context.Context, organization, id value.ID, check func(*account.Application) error) (bool, error)
 }
 
@@ -38,9 +38,8 @@ type KeyStore interface {
 	// application is gone.
 	CreateKey(ctx context.Context, organization value.ID, key account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error
 	Keys(ctx context.Context, organization, application value.ID) ([]account.APIKey, error)
-	// RevokeKey returns the key, and whether it was not revoked before; nil when
-	// the key does not exist.
-	RevokeKey(ctx context.Context, organization, application, id value.ID) (key *account.APIKey, revoked bool, err error)
+	// RevokeKey returns the key, nil when it does not exist.
+	RevokeKey(ctx context.Context, organization, application, id value.ID, by *account.AuditEntry) (*account.APIKey, error)
 }
 
 // ClientStore keeps what applications get tokens by.
@@ -60,6 +59,7 @@ type Store interface {
 	KeyStore
 	ClientStore
 	UsageStore
+	AuditStore
 }
 
 // area holds what the operations share.
@@ -73,5 +73,5 @@ func (a *area) now() value.Time { return value.TimeOf(a.clock()) }
 // Operations returns every operation of this area.
 func Operations(store Store, clock func() time.Time) []api.Operation {
 	a := &area{store, clock}
-	return append(slices.Concat(a.applicationOperations(), a.clientOperations(), a.keyOperations()), a.usageOperation())
+	return append(slices.Concat(a.applicationOperations(), a.clientOperations(), a.keyOperations()), a.usageOperation(), a.auditOperation())
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api"
-	"github.com/commerce-integration/service/pkg/api/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
 	"github.com/commerce-integration/service/pkg/auth/ratelimit"
@@ -53,7 +52,7 @@ func (a *area) tokenOperation() api.Operation {
 			"the application's rate limit. A token works for an hour. It ends within 5 s after the application is suspended or deleted; a rotation of the client secret leaves it valid.",
 		Body: TokenRequest{}, BodyType: "application/x-www-form-urlencoded", Result: Token{},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
-		Audit:  audit.ApplicationTokenIssued, Handle: a.token, Counted: true, Refuse: &api.Refusals{Shape: TokenError{}, Answer: answerError},
+		Handle: a.token, Counted: true, Refuse: &api.Refusals{Shape: TokenError{}, Answer: answerError},
 	}
 }
 
@@ -96,6 +95,7 @@ func (a *area) token(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Issued()
 	return &api.Response{Header: notStored(), JSON: Token{
 		AccessToken: token, TokenType: "Bearer", ExpiresIn: int(apptoken.Lifetime.Seconds()), Scope: scope,
 	}}, nil

@@ -99,6 +99,7 @@ func (a *area) setAlerts(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	e, secret := webhook.NewAlertURL(r.Organization(), application, dto, a.cfg.Seal, a.now())
+	e.ChangedBy = r.Change(application, e.ID)
 	if err := a.store.CreateEndpoint(r.Context(), e); err != nil {
 		return nil, err
 	}

@@ -96,6 +96,7 @@ func (a *area) createEndpoint(r *api.Request) (*api.Response, error) {
 		return nil, fault.Missing("application")
 	}
 	e, secret := webhook.NewEndpoint(r.Organization(), application, dto, a.cfg.Seal, a.now())
+	e.ChangedBy = r.Change(application, e.ID)
 	shape := e.Shape(webhook.Counters{})
 	shape.Secret = secret
 	return r.Create(endpointsPath+"/"+e.ID.String(), shape, e.ETag(webhook.Counters{}), func(kept *idempotency.Kept) error {
@@ -191,8 +192,8 @@ func (a *area) changeEndpoint(
 				return nil, err
 			}
 			next, err := change(e)
-			r.Changed(err == nil && next != e)
 			if err == nil {
+				next.ChangedBy = r.Change(e.ApplicationID, e.ID)
 				hold, _ := webhook.MaySend(next, webhook.ApplicationActive)
 				probed = hold == webhook.HeldCircuitOpen && !next.Circuit.Equal(e.Circuit)
 			}
@@ -224,7 +225,10 @@ func (a *area) deleteEndpoint(r *api.Request) (*api.Response, error) {
 
 // remove deletes an endpoint; absent is the answer when there is none.
 func (a *area) remove(r *api.Request, id value.ID, absent error) (*api.Response, error) {
-	deleted, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id, func(e *webhook.Endpoint) error { return checkChange(r, e, nil) })
+	deleted, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id, func(e *webhook.Endpoint) error {
+		e.ChangedBy = r.Change(e.ApplicationID, e.ID)
+		return checkChange(r, e, nil)
+	})
 	if err != nil {
 		return nil, err
 	}

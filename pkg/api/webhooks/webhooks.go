@@ -41,8 +41,8 @@ type EndpointStore interface {
 	// ChangeEndpoint stores what change makes of the endpoint, unless that is
 	// the same one, and returns it; nil when there is none.
 	ChangeEndpoint(ctx context.Context, organization, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error)
-	// DeleteEndpoint reports whether there was one. An error of check, which
-	// sees it first, keeps it.
+	// DeleteEndpoint reports whether there was one. check sees it first and sets who
+	// deletes it; an error of check keeps it.
 	DeleteEndpoint(ctx context.Context, organization, id value.ID, check func(*webhook.Endpoint) error) (bool, error)
 	Counters(ctx context.Context, organization value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
 	// Stats are the hours in which the endpoint counted something and that

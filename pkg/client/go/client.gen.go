@@ -148,6 +148,60 @@ type Attempt struct {
 	ResponseStatus *int64 `json:"responseStatus"`
 }
 
+// AuditActor defines model for AuditActor.
+type AuditActor struct {
+	// ID The id of the user, application or API key. null for the operator.
+	ID *string `json:"id"`
+
+	// Kind user, application (by its token), apiKey or operator (of the service). An open enumeration.
+	Kind string `json:"kind"`
+}
+
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// Action What happened, such as apiKey.revoked. An open enumeration.
+	Action string     `json:"action"`
+	Actor  AuditActor `json:"actor"`
+
+	// Address The address that the request came from. null for the operator.
+	Address *string `json:"address"`
+
+	// ApplicationID The application that the object is or belongs to.
+	ApplicationID string `json:"applicationId"`
+
+	// At When the change was requested.
+	At time.Time `json:"at"`
+
+	// Fields The names of the changed fields, sorted; empty if the object was created or deleted.
+	Fields []string `json:"fields"`
+
+	// ID Its id.
+	ID     string      `json:"id"`
+	Object AuditObject `json:"object"`
+}
+
+// AuditObject defines model for AuditObject.
+type AuditObject struct {
+	// ID Its id, also after it was deleted.
+	ID string `json:"id"`
+
+	// Kind application, apiKey or endpoint. An open enumeration.
+	Kind string `json:"kind"`
+}
+
+// AuditTrail defines model for AuditTrail.
+type AuditTrail struct {
+	// Data The changes, the latest first.
+	Data []AuditEntry   `json:"data"`
+	Meta AuditTrailMeta `json:"meta"`
+}
+
+// AuditTrailMeta defines model for AuditTrailMeta.
+type AuditTrailMeta struct {
+	// Next The id to send as before for older changes, also if data has fewer than limit. null at the end.
+	Next *string `json:"next"`
+}
+
 // Category defines model for Category.
 type Category struct {
 	// CreatedAt When it was created.
@@ -2355,6 +2409,30 @@ type GetApplicationUsageParams struct {
 	To *string `form:"to,omitempty" json:"to,omitempty"`
 }
 
+// ListAuditTrailParams are the parameters of ListAuditTrail.
+type ListAuditTrailParams struct {
+	// ActorID Only changes by this user, application or API key.
+	ActorID *string `form:"actorId,omitempty" json:"actorId,omitempty"`
+
+	// Action Only changes with this action.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// ObjectID Only changes of this application with all that belongs to it, or of this API key or endpoint.
+	ObjectID *string `form:"objectId,omitempty" json:"objectId,omitempty"`
+
+	// From Only changes at this time or later.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only changes before this time.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Limit The most changes in an answer.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Before The cursor: meta.next of the previous answer. Absent: from the latest change on.
+	Before *string `form:"before,omitempty" json:"before,omitempty"`
+}
+
 // ListWebhookEndpointsParams are the parameters of ListWebhookEndpoints.
 type ListWebhookEndpointsParams struct {
 	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
@@ -2746,6 +2824,11 @@ func (c *Client) SetTokenScopes(ctx context.Context, id string, body TokenScopes
 // GetApplicationUsage is GET /developers/applications/{id}/usage: read an application's usage by day.
 func (c *Client) GetApplicationUsage(ctx context.Context, id string, params *GetApplicationUsageParams, options ...Option) (*ApplicationUsage, error) {
 	return ask[ApplicationUsage](ctx, c, "GET", path("/developers/applications/%s/usage", id), params, nil, options)
+}
+
+// ListAuditTrail is GET /developers/audit: list who changed what.
+func (c *Client) ListAuditTrail(ctx context.Context, params *ListAuditTrailParams, options ...Option) (*AuditTrail, error) {
+	return ask[AuditTrail](ctx, c, "GET", "/developers/audit", params, nil, options)
 }
 
 // ListWebhookEndpoints is GET /developers/webhooks/endpoints: list the webhook endpoints.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api/audit"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
@@ -37,7 +38,10 @@ func newApplicationSetCommand() *cobra.Command {
 				return err
 			}
 			changed, err := table.ChangeApplication(cmd.Context(), org, id, func(a *account.Application) (bool, error) {
-				return a.SetRateLimit(rateLimit, value.TimeOf(time.Now()))
+				now := value.TimeOf(time.Now())
+				object := account.AuditObject{Kind: audit.KindApplication, ID: id}
+				a.ChangedBy = account.NewAuditEntry(string(audit.ApplicationUpdated), audit.Operator(), id, object, now)
+				return a.SetRateLimit(rateLimit, now)
 			})
 			if err != nil {
 				return err

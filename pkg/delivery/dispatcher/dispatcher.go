@@ -1,7 +1,7 @@
-// Package dispatcher turns the table's stream into deliveries. It derives the
-// events of each change, keeps each event's payload once and a delivery for
-// each endpoint that subscribes to it, and sends the messages of the deliveries
-// to the worker.
+// Package dispatcher turns the table's stream into deliveries and the audit trail. It
+// derives the events of each change, keeps each event's payload once and a delivery
+// for each endpoint that subscribes to it, and sends the messages of the deliveries
+// to the worker. A change of what lets clients in makes an entry of the trail.
 //
 // To repeat a batch makes the same events and deliveries and loses nothing,
 // wherever the last try ended: a message may be sent twice, never not at all.
@@ -19,6 +19,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -31,7 +32,7 @@ import (
 // consumer names the dispatcher in the records that it parks.
 const consumer = "dispatcher"
 
-// Store keeps endpoints, payloads and deliveries. Payloads and deliveries that
+// Store keeps endpoints, payloads, deliveries and the audit trail. Payloads and deliveries that
 // exist already stay; CreateDeliveries returns these by position, and nil for
 // the created ones. PutDelivery fails with [fault.ErrChanged] when another
 // writer was faster.
@@ -40,6 +41,7 @@ type Store interface {
 	Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
 	CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
+	PutAuditEntry(ctx context.Context, org value.ID, entry *account.AuditEntry) error
 	AddFiltered(ctx context.Context, org, endpoint value.ID, hour value.Time, events int64) error
 }
 
@@ -156,6 +158,9 @@ func (d *Dispatcher) parked(ctx context.Context, c *change) bool {
 // parks its record and does not stop the function.
 func (d *Dispatcher) derive(ctx context.Context, r *events.DynamoDBEventRecord) (found []addressed, err error) {
 	defer fault.Recovered(&err)
+	if err := d.writeTrail(ctx, r); err != nil {
+		return nil, err
+	}
 	switch dynamo.StreamType(r) {
 	case dynamo.StreamEndpoint:
 		return d.announced(ctx, r)
@@ -171,6 +176,22 @@ func (d *Dispatcher) derive(ctx context.Context, r *events.DynamoDBEventRecord) 
 		found = append(found, addressed{WebhookPayload: p})
 	}
 	return found, err
+}
+
+// writeTrail writes the entry of the audit trail that a stream record makes, if it
+// makes one, and logs it for who restores the table. A repetition writes the same entry.
+func (d *Dispatcher) writeTrail(ctx context.Context, r *events.DynamoDBEventRecord) error {
+	org, entry, err := dynamo.Stream{}.AuditEntry(r)
+	if err != nil || entry == nil {
+		return err
+	}
+	if err := d.store.PutAuditEntry(ctx, org, entry); err != nil {
+		return err
+	}
+	d.logger.InfoContext(ctx, "audit", "id", entry.ID.String(), "action", entry.Action, "organizationId", org.String(),
+		slog.Group("actor", "kind", entry.Actor.Kind, "id", entry.Actor.ID), slog.Group("target", "kind", entry.Object.Kind, "id", entry.Object.ID.String()),
+		"sourceAddress", entry.Address, "fields", entry.Fields)
+	return nil
 }
 
 // address finds the endpoints of every event. An organization's endpoints are

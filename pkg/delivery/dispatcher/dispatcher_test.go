@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -279,6 +281,13 @@ func (f *faulty) fails(call string) error {
 	return nil
 }
 
+func (f *faulty) PutAuditEntry(ctx context.Context, org value.ID, entry *account.AuditEntry) error {
+	if err := f.fails("trail"); err != nil {
+		return err
+	}
+	return f.Store.PutAuditEntry(ctx, org, entry)
+}
+
 func (f *faulty) Directory(ctx context.Context, org value.ID) (*webhook.Directory, error) {
 	if err := f.fails("directory"); err != nil {
 		return nil, err
@@ -309,6 +318,30 @@ func (f *faulty) Move(ctx context.Context, lane webhook.Lane, moves ...queue.Mov
 		return err
 	}
 	return f.fails("send answer")
+}
+
+func TestAnEntryOfTheAuditTrailThatFailsIsWrittenByTheNextTry(t *testing.T) {
+	h := newHarness(t)
+	entry := account.NewAuditEntry("application.updated", account.AuditActor{Kind: "operator"}, h.App, account.AuditObject{Kind: "application", ID: h.App}, h.Now())
+	if _, err := h.Table.ChangeApplication(t.Context(), h.Org, h.App, func(a *account.Application) (bool, error) {
+		a.ChangedBy = entry
+		return a.SetRateLimit(7, h.Now())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	changed := h.StreamRecords(t, "app")
+	f := &faulty{Store: h.Table, calls: map[string]int{}, failing: "trail", number: 1}
+	d := h.dispatcher(f, h.Queues().Deliveries())
+	if failures := h.handle(t, d, changed...).BatchItemFailures; len(failures) != 1 {
+		t.Errorf("the first try: failures %v, want the change's", failures)
+	}
+	h.dispatch(t, d, changed...)
+	found, _, err := h.Table.AuditTrail(t.Context(), h.Org, account.AuditFilter{}, value.ID{}, 10)
+	want := *entry
+	want.Fields = []string{"rateLimit"}
+	if diff := cmp.Diff([]account.AuditEntry{want}, found); err != nil || diff != "" {
+		t.Errorf("the trail, %v (-want +got):\n%s", err, diff)
+	}
 }
 
 // Whatever step a batch dies at, the stream's next try completes it: every

@@ -37,6 +37,7 @@ func Forms() []Form {
 		{"receipt", "rcp", "ORG#{org}#RECEIPT#{shard}", "{receipt}", "", "", true, "one; the latest of every shard"},
 		{"record", "rec", "ORG#{org}#{KIND}#{shard}", "{record}", "", "", true, "one; all of a kind's shard (only tombstones expire)"},
 		{"organization", "org", "ORGANIZATIONS", "{org}", "", "", false, "all"},
+		{"audit entry", "aud", "ORG#{org}#AUDIT", "{entry}", "", "", true, "those of an organization in a span of time, the latest first"},
 		{"heartbeat", "beat", "HEARTBEAT", "HEARTBEAT", "", "", false, "only written; the stream's consumers get it"},
 		{"rate window", "rate", "RATE#{subject}", "RATE", "", "", true, "one; with the days of its subject"},
 		{"waits", "waits", "RATE#{org}#organization", "LEASES", "", "", true, "one"},

@@ -107,9 +107,8 @@ func TestSourcesLoseNothing(t *testing.T) {
 	}
 	m := stack(t, "DispatcherParallelization=3")
 	want := map[string]guaranteed{
-		"DispatcherChanges": stream(3, `{"t":{"S":["rec"]}}`, `{"t":{"S":["end"]},"status":{"S":["DISABLED"]}}`,
-			`{"alert":{"S":["endpoint.failing","endpoint.disabling","endpoint.recovered","event.failed"]}}`, `{"t":{"S":["beat"]}}`),
-		"IndexerChanges": stream(0, `{"t":{"S":["rec","evt","beat"]}}`),
+		"DispatcherChanges": stream(3, `{"t":{"S":["rec","end","app","key","cnt","beat"]}}`, `{"alert":{"S":["event.failed"]}}`),
+		"IndexerChanges":    stream(0, `{"t":{"S":["rec","evt","beat"]}}`),
 	}
 	got := map[string]guaranteed{}
 	for _, f := range m.Functions {

@@ -16,6 +16,7 @@ export type DeliverySettings = Schemas["WebhookDeliverySettings"];
 export type DeliveryPreview = Schemas["WebhookDeliveryPreview"];
 export type PreviewedEvent = Schemas["PreviewedEvent"];
 export type Change = Schemas["Change"];
+export type AuditEntry = Schemas["AuditEntry"];
 export type Receipt = Schemas["Receipt"];
 export type Refused = Schemas["Refusal"];
 export type EndpointStats = Schemas["WebhookEndpointStats"];

@@ -6,6 +6,7 @@ import { Meter } from "./chart";
 import { count } from "./format";
 import { ApplicationPage } from "./pages/application";
 import { Applications } from "./pages/applications";
+import { Audit } from "./pages/audit";
 import { Changes } from "./pages/changes";
 import { Deliveries } from "./pages/deliveries";
 import { DeliveryPage } from "./pages/delivery";
@@ -40,6 +41,7 @@ const areas: Area[] = [
   { name: "Records", path: "records", pages: [Records] },
   { name: "Changes", path: "changes", pages: [Changes] },
   { name: "Received records", path: "posted", scope: "records:write", pages: [Receipts, ReceiptPage] },
+  { name: "Who changed what", path: "audit", scope: "developers:admin", pages: [Audit] },
   you,
 ];
 

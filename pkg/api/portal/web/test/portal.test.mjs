@@ -2,7 +2,9 @@
 // from one another.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
+import { transform } from "esbuild";
 import { findings, openPage, startBrowser } from "./browser.mjs";
 import { startService } from "./service.mjs";
 
@@ -321,6 +323,30 @@ test("an application is created, edited, suspended, activated and deleted; its s
     await heading(page, "Applications");
     await page.getByRole("link", { name: "Web shop of Leipzig" }).waitFor({ state: "detached" });
   });
+});
+
+test("an owner sees who changed what, finds it by its object, and takes it along as CSV without a formula", async () => {
+  const made = await service.ask("/developers/applications", "POST", { name: "Traced" });
+  await service.ask(`/developers/applications/${made.id}`, "PATCH", { description: "Copies orders." });
+  await signedIn("audit", async (page) => {
+    await heading(page, "Who changed what");
+    const trail = async () => (await service.ask(`/developers/audit?objectId=${made.id}`)).data;
+    await until(async () => (await trail()).length === 2);
+    await page.getByLabel("Of", { exact: true }).fill(made.id);
+    await page.keyboard.press("Enter");
+    await page.getByRole("row", { name: "application.updated description" }).waitFor();
+    assert.equal(await page.getByRole("row").count(), 3);
+    const saved = page.waitForEvent("download");
+    await click(page, "Download as CSV");
+    const rows = (await readFile(await (await saved).path(), "utf8")).split("\r\n");
+    assert.equal(rows.length, 4);
+    assert.match(rows[1], /^"20.*Z","application.updated","user",".*","127.0.0.1","application",".*","description"$/);
+  });
+  const { code } = await transform(await readFile(new URL("../src/csv.ts", import.meta.url), "utf8"), { loader: "ts" });
+  const { csv } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  assert.equal(csv([['say "hi"', "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "＝1", "1=1"]]), `"say ""hi""","'=1+1","'+1","'-1","'@SUM(A1)","'\t=1","'＝1","1=1"\r\n`);
+  await signedIn("audit", (page) => page.getByText("lacks the scope developers:admin").waitFor(), { token: await service.token("DEVELOPER") });
+  await service.ask(`/developers/applications/${made.id}`, "DELETE");
 });
 
 test("a key is created with scopes, works, and works no more once it is revoked", async () => {
@@ -934,7 +960,7 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
   const posted = await service.ask("/ingest/records", "POST", { records: [bad, bad] });
   const pages = {
     overview: "", deliveries: "deliveries", delivery: `deliveries/${deliveries.data[0].id}`,
-    endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`, settings: `endpoints/${endpoint.id}/delivery`, changes: "changes",
+    endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`, settings: `endpoints/${endpoint.id}/delivery`, changes: "changes", audit: "audit",
     applications: "applications", application: `applications/${service.info.applicationId}`,
     products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices",
     order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, posted: "posted", receipt: `posted/${posted.id}`, you: "you", missing: "nowhere",
