@@ -62,6 +62,7 @@ type APIKey struct {
 	Last4          string      `json:"last4" doc:"The last 4 characters of the key."`
 	Scopes         []string    `json:"scopes" doc:"The scopes of the key, sorted by name."`
 	SiteIDs        Sites       `json:"siteIds" nullable:"true" doc:"null: every site."`
+	Networks       *[]string   `json:"allowedNetworks" doc:"The networks from which the key is accepted, in CIDR notation. null: from every address."`
 	Status         KeyStatus   `json:"status" doc:"ACTIVE, REVOKED or EXPIRED."`
 	LastUsedAt     *value.Time `json:"lastUsedAt" doc:"When it was last used, updated at most once in ten minutes."`
 	ExpiresAt      *value.Time `json:"expiresAt" doc:"When it expires. null: never."`
@@ -80,12 +81,13 @@ type CreatedKey struct {
 }
 
 // CreateApiKeyDto is the input of a new key. Absent scopes are those of the five
-// read scopes that its maker has, absent siteIds every site, an absent expiresAt
-// never.
+// read scopes that its maker has, absent siteIds every site, absent networks every
+// address, an absent expiresAt never.
 type CreateApiKeyDto struct { //nolint:revive,staticcheck // clients know it by this name
 	Name      *string     `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"The name."`
 	Scopes    *[]string   `json:"scopes" required:"false" minItems:"1" doc:"{readScopes}. Absent: those that you have."`
 	SiteIDs   *[]value.ID `json:"siteIds" required:"false" minItems:"1" maxItems:"100" doc:"Absent: every site."`
+	Networks  *[]string   `json:"allowedNetworks" required:"false" minItems:"1" maxItems:"50" doc:"Networks of IPv4 or IPv6 in CIDR notation, such as 203.0.113.0/24; the key is refused from elsewhere. Absent: every address."`
 	ExpiresAt *value.Time `json:"expiresAt" required:"false" doc:"In the future; absent: never."`
 }
 
@@ -105,6 +107,9 @@ func ParseCreateKey(body []byte, now value.Time) (CreateApiKeyDto, error) {
 	}
 	if dto.SiteIDs != nil {
 		c.sites(*dto.SiteIDs)
+	}
+	if dto.Networks != nil {
+		c.networks(*dto.Networks)
 	}
 	if dto.ExpiresAt != nil && *dto.ExpiresAt <= now {
 		c.Add("expiresAt", fault.DetailOutOfRange, "must lie in the future")
@@ -146,10 +151,15 @@ func NewKey(application *Application, user value.ID, dto CreateApiKeyDto, now va
 	if dto.SiteIDs != nil {
 		created.SiteIDs = slices.Compact(slices.SortedFunc(slices.Values(*dto.SiteIDs), value.ID.Compare))
 	}
+	var networks []string
+	if dto.Networks != nil {
+		networks = canonical(*dto.Networks)
+		created.Networks = &networks
+	}
 	return created, Credential{
 		KeyText: created.TextID(), Hash: HashSecret(key),
 		OrganizationID: application.OrganizationID, ApplicationID: application.ID, KeyID: created.ID,
-		Scopes: created.Scopes, SiteIDs: created.SiteIDs, ExpiresAt: dto.ExpiresAt,
+		Scopes: created.Scopes, SiteIDs: created.SiteIDs, Networks: networks, ExpiresAt: dto.ExpiresAt,
 	}
 }
 
@@ -189,6 +199,7 @@ type Credential struct {
 	KeyID          value.ID
 	Scopes         []string
 	SiteIDs        Sites
+	Networks       []string // nil: every address
 	ExpiresAt      *value.Time
 	Revoked        bool
 	LastUsedAt     value.Time // as last written; 0: never

@@ -36,6 +36,15 @@ func TestAKeysCreationChecksItsFields(t *testing.T) {
 		{`{"name":"x","siteIds":[]}`, "siteIds out_of_range"},
 		{`{"name":"x","siteIds":["x"]}`, "siteIds[0] invalid_format"},
 		{`{"name":"x","siteIds":[null]}`, "siteIds[0] invalid_format"},
+		{`{"name":"x","allowedNetworks":[]}`, "allowedNetworks out_of_range"},
+		{`{"name":"x","allowedNetworks":["203.0.113.0/24","2001:db8::/32","0.0.0.0/0","198.51.100.7/32"]}`, "ok"},
+		{`{"name":"x","allowedNetworks":["203.0.113.7"]}`, "allowedNetworks[0] invalid_format"},
+		{`{"name":"x","allowedNetworks":["203.0.113.7/24"]}`, "allowedNetworks[0] invalid_format"},
+		{`{"name":"x","allowedNetworks":["2001:db8::1/32"]}`, "allowedNetworks[0] invalid_format"},
+		{`{"name":"x","allowedNetworks":["203.0.113.0/33"]}`, "allowedNetworks[0] invalid_format"},
+		{`{"name":"x","allowedNetworks":["::ffff:203.0.113.0/120"]}`, "allowedNetworks[0] invalid_format"},
+		{`{"name":"x","allowedNetworks":[` + networks(50) + `]}`, "ok"},
+		{`{"name":"x","allowedNetworks":[` + networks(51) + `]}`, "allowedNetworks out_of_range"},
 		{`{"name":"x","siteIds":[` + sites(100) + `]}`, "ok"},
 		{`{"name":"x","siteIds":[` + sites(101) + `]}`, "siteIds out_of_range"},
 		{`{"name":"x","expiresAt":"` + now.String() + `"}`, "expiresAt out_of_range"},
@@ -57,7 +66,8 @@ func TestAKeysCreationChecksItsFields(t *testing.T) {
 func TestAKeysShape(t *testing.T) {
 	app := newTestApplication(t)
 	a, b := value.MustID("018f0000-0000-7000-8000-0000000000a1"), value.MustID("018f0000-0000-7000-8000-0000000000a2")
-	dto, err := ParseCreateKey(fmt.Appendf(nil, `{"name":" till ","scopes":["products:read","orders:read","orders:read"],"siteIds":["%s","%s","%s"]}`, b, a, b), now)
+	dto, err := ParseCreateKey(fmt.Appendf(nil, `{"name":" till ","scopes":["products:read","orders:read","orders:read"],"siteIds":["%s","%s","%s"],
+		"allowedNetworks":["203.0.113.0/24","2001:DB8::/32","203.0.113.0/24"]}`, b, a, b), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +78,14 @@ func TestAKeysShape(t *testing.T) {
 	}
 	want := `{"id":"` + key.ID.String() + `","organizationId":"` + org.String() + `","applicationId":"` + app.ID.String() +
 		`","name":"till","prefix":"` + key.Key[:17] + `","last4":"` + key.Key[51:] + `","scopes":["orders:read","products:read"],"siteIds":["` +
-		a.String() + `","` + b.String() + `"],"status":"ACTIVE","lastUsedAt":null,"expiresAt":null,"revokedAt":null,"createdBy":"` +
+		a.String() + `","` + b.String() + `"],"allowedNetworks":["2001:db8::/32","203.0.113.0/24"],"status":"ACTIVE","lastUsedAt":null,"expiresAt":null,"revokedAt":null,"createdBy":"` +
 		user.String() + `","createdAt":"` + now.String() + `","updatedAt":"` + now.String() + `","key":"` + key.Key + `"}`
 	if diff := cmp.Diff(want, string(body)); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
 	wantCredential := Credential{
 		KeyText: key.Key[9:17], Hash: HashSecret(key.Key), OrganizationID: org, ApplicationID: app.ID, KeyID: key.ID,
-		Scopes: []string{"orders:read", "products:read"}, SiteIDs: Sites{a, b},
+		Scopes: []string{"orders:read", "products:read"}, SiteIDs: Sites{a, b}, Networks: []string{"2001:db8::/32", "203.0.113.0/24"},
 	}
 	if diff := cmp.Diff(wantCredential, credential); diff != "" {
 		t.Errorf("credential (-want +got):\n%s", diff)
@@ -122,5 +132,44 @@ func TestAKeysStatusFollowsItsTimes(t *testing.T) {
 	}
 	if before := key.APIKey; key.Revoke(now+9) || cmp.Diff(before, key.APIKey) != "" {
 		t.Errorf("revoked again: got %+v, want it unchanged", key.APIKey)
+	}
+}
+
+// networks lists n networks as the items of a JSON array.
+func networks(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"10.0.%d.0/24"`, i)
+	}
+	return strings.Join(list, ",")
+}
+
+func TestAnAddressIsInANetwork(t *testing.T) {
+	some := []string{"203.0.113.64/26", "2001:db8:1::/48"}
+	for _, tc := range []struct {
+		networks []string
+		address  string
+		want     bool
+	}{
+		{some, "203.0.113.63", false},
+		{some, "203.0.113.64", true},
+		{some, "203.0.113.127", true},
+		{some, "203.0.113.128", false},
+		{some, "::ffff:203.0.113.64", true},
+		{some, "::ffff:203.0.113.63", false},
+		{some, "2001:db8:0:ffff:ffff:ffff:ffff:ffff", false},
+		{some, "2001:db8:1::", true},
+		{some, "2001:db8:1:ffff:ffff:ffff:ffff:ffff%eth0", true},
+		{some, "2001:db8:2::", false},
+		{[]string{"0.0.0.0/0"}, "198.51.100.7", true},
+		{[]string{"0.0.0.0/0"}, "2001:db8::1", false},
+		{[]string{"::/0"}, "::ffff:198.51.100.7", false},
+		{some, "", false},
+		{some, "203.0.113.64, 203.0.113.65", false},
+		{[]string{"broken"}, "203.0.113.64", false},
+	} {
+		if got := InNetworks(tc.networks, tc.address); got != tc.want {
+			t.Errorf("%s in %v: got %t", tc.address, tc.networks, got)
+		}
 	}
 }

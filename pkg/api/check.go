@@ -38,6 +38,9 @@ func SiteQuery() Param {
 	return Param{Name: siteQuery, In: fault.InQuery, Type: "string", Format: "uuid", Description: "Only records that this site shows."}
 }
 
+// codeAddressForbidden is that of a key that is used from another network.
+const codeAddressForbidden = "ip_forbidden"
+
 // MaxBody is the largest request body, in bytes.
 const MaxBody = 256 << 10
 
@@ -56,6 +59,10 @@ func (x *exchange) authorize() error {
 	}
 	if err := x.refresh(p); err != nil {
 		return err
+	}
+	// Before it is counted: who stole a key does not use up its application's limit.
+	if !p.MayComeFrom(x.caller.SourceAddress) {
+		return fault.New(fault.Forbidden, codeAddressForbidden, "the key is not accepted from %s: its allowedNetworks do not have this address", x.caller.SourceAddress)
 	}
 	if err := x.admit(1); err != nil {
 		return err

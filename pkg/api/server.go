@@ -170,7 +170,7 @@ func (x *exchange) fail(err error) {
 		}
 	}
 	problem, header := ProblemOf(err, x.caller.RequestID)
-	if problem.StatusCode == http.StatusUnauthorized {
+	if problem.StatusCode == http.StatusUnauthorized || problem.Code == codeAddressForbidden {
 		x.auditRefusal(problem.Code)
 	}
 	h := x.w.Header()

@@ -163,7 +163,7 @@ func denialOfState(c *account.Credential, app *account.Application, p Principal,
 func keyPrincipal(c *account.Credential, app *account.Application) Principal {
 	p := Principal{
 		Kind: KindKey, OrganizationID: c.OrganizationID, ApplicationID: c.ApplicationID, KeyID: c.KeyID,
-		Scopes: ScopesNamed(c.Scopes).Intersect(ReadScopes()), SiteIDs: c.SiteIDs, RateLimit: app.RateLimit,
+		Scopes: ScopesNamed(c.Scopes).Intersect(ReadScopes()), SiteIDs: c.SiteIDs, Networks: c.Networks, RateLimit: app.RateLimit,
 	}
 	if c.ExpiresAt != nil {
 		p.ExpiresAt = c.ExpiresAt.Std()

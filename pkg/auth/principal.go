@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
@@ -34,6 +35,7 @@ type Principal struct {
 	KeyID          value.ID // zero unless Kind is KindKey
 	Scopes         Scopes
 	SiteIDs        []value.ID // nil: every site; never empty
+	Networks       []string   // from which the credential is accepted; nil: from every address; never empty
 	RateLimit      int        // requests per 60 s of the subject
 	ExpiresAt      time.Time  // zero: does not expire
 	Credential     string     // [Digest] of the credential that the authorizer judged
@@ -56,6 +58,11 @@ func (p *Principal) MaySeeSite(site value.ID) bool {
 	return p.SiteIDs == nil || slices.Contains(p.SiteIDs, site)
 }
 
+// MayComeFrom reports whether the credential is accepted from the address.
+func (p *Principal) MayComeFrom(address string) bool {
+	return p.Networks == nil || account.InNetworks(p.Networks, address)
+}
+
 // Lacks returns those of the scopes that the credential does not hold. What a
 // request mints, grants, rotates, subscribes to or shows takes every scope that
 // can be reached by it: nobody gets more by a detour than he has. Sites need no
@@ -74,6 +81,7 @@ const (
 	contextKey          = "keyId"
 	contextScopes       = "scopes"
 	contextSites        = "siteIds"
+	contextNetworks     = "networks"
 	contextRateLimit    = "rateLimit"
 	contextExpires      = "expiresAt"
 	contextCredential   = "credential"
@@ -103,6 +111,9 @@ func (p *Principal) Context() map[string]string {
 			sites[i] = id.String()
 		}
 		ctx[contextSites] = strings.Join(sites, " ")
+	}
+	if p.Networks != nil {
+		ctx[contextNetworks] = strings.Join(p.Networks, " ")
 	}
 	if !p.ExpiresAt.IsZero() {
 		ctx[contextExpires] = strconv.FormatInt(p.ExpiresAt.Unix(), 10)
@@ -143,6 +154,11 @@ func PrincipalFromContext(ctx map[string]any) (Principal, error) {
 	p.KeyID = id(contextKey, p.Kind == KindKey)
 	if _, limited := ctx[contextSites]; limited && strings.TrimSpace(get(contextSites)) == "" {
 		err = errors.Join(err, errors.New("limited to no site"))
+	}
+	if _, limited := ctx[contextNetworks]; limited {
+		if p.Networks = strings.Fields(get(contextNetworks)); len(p.Networks) == 0 {
+			err = errors.Join(err, errors.New("limited to no network"))
+		}
 	}
 	for _, text := range strings.Fields(get(contextSites)) {
 		site, parseErr := value.ParseID(text)

@@ -29,7 +29,7 @@ func TestAPrincipalSurvivesTheGatewaysContext(t *testing.T) {
 	key := value.NewID()
 	for _, p := range []Principal{
 		{Kind: KindUser, OrganizationID: org, UserID: user, Scopes: Owner.Scopes(), RateLimit: 600, ExpiresAt: time.Unix(1_795_000_000, 0), Credential: "d"},
-		{Kind: KindKey, OrganizationID: org, ApplicationID: user, KeyID: key, Scopes: Scopes{OrdersRead}, SiteIDs: sites, RateLimit: 1_000_000},
+		{Kind: KindKey, OrganizationID: org, ApplicationID: user, KeyID: key, Scopes: Scopes{OrdersRead}, SiteIDs: sites, Networks: []string{"203.0.113.0/24", "2001:db8::/32"}, RateLimit: 1_000_000},
 		{Kind: KindApplication, OrganizationID: org, ApplicationID: user, Scopes: Scopes{}, RateLimit: 1},
 	} {
 		texts, typed := map[string]any{}, map[string]any{"unrelated": nil}
@@ -65,6 +65,7 @@ func TestADamagedContextHasNoPrincipal(t *testing.T) {
 		"no key":                func(c map[string]any) { c[contextKey] = nil },
 		"a user without user":   func(c map[string]any) { c[contextKind] = "user" },
 		"limited to no site":    func(c map[string]any) { c[contextSites] = "" },
+		"limited to no network": func(c map[string]any) { c[contextNetworks] = " " },
 		"damaged site":          func(c map[string]any) { c[contextSites] = siteA.String() + " x" },
 		"no rate limit":         func(c map[string]any) { delete(c, contextRateLimit) },
 		"a limit that is text":  func(c map[string]any) { c[contextRateLimit] = "many" },

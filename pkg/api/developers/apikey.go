@@ -18,7 +18,8 @@ func (a *area) keyOperations() []api.Operation {
 			ID: "createApiKey", Method: http.MethodPost, Path: keysPath,
 			Summary: "Create an API key",
 			Description: "An application can have 20 keys that are neither revoked nor expired. " +
-				"Only this answer shows the key itself. A key can have the read scopes of its creator: 403 names the missing ones.",
+				"Only this answer shows the key itself. A key can have the read scopes of its creator: 403 names the missing ones. " +
+				"From outside its allowedNetworks it gets 403 ip_forbidden, whose message has the address that the service saw, on every operation.",
 			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated, Audit: audit.KeyCreated, Handle: a.createKey,
 		},
 		{

@@ -50,6 +50,9 @@ type Address struct {
 
 // APIKey defines model for ApiKey.
 type APIKey struct {
+	// AllowedNetworks The networks from which the key is accepted, in CIDR notation. null: from every address.
+	AllowedNetworks []string `json:"allowedNetworks"`
+
 	// ApplicationID The application that the key belongs to.
 	ApplicationID string `json:"applicationId"`
 
@@ -314,6 +317,9 @@ type ChangesMeta struct {
 
 // CreateAPIKeyDto defines model for CreateApiKeyDto.
 type CreateAPIKeyDto struct {
+	// AllowedNetworks Networks of IPv4 or IPv6 in CIDR notation, such as 203.0.113.0/24; the key is refused from elsewhere. Absent: every address.
+	AllowedNetworks []string `json:"allowedNetworks,omitempty"`
+
 	// ExpiresAt In the future; absent: never.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
@@ -365,6 +371,9 @@ type CreateWebhookEndpointDto struct {
 
 // CreatedAPIKey defines model for CreatedApiKey.
 type CreatedAPIKey struct {
+	// AllowedNetworks The networks from which the key is accepted, in CIDR notation. null: from every address.
+	AllowedNetworks []string `json:"allowedNetworks"`
+
 	// ApplicationID The application that the key belongs to.
 	ApplicationID string `json:"applicationId"`
 

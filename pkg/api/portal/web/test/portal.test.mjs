@@ -360,6 +360,17 @@ test("a key is created with scopes, works, and works no more once it is revoked"
     assert.equal(await status("/api/products"), 200);
     assert.equal(await status("/api/orders"), 403);
 
+    await click(page, "Create a key");
+    await dialog(page).getByLabel("Name").fill("From the office");
+    await dialog(page).getByLabel("Only from these networks").fill("203.0.113.7/24");
+    await submit(page, "Create");
+    await dialog(page).getByText(/^allowedNetworks\[0\] must have no bits/).waitFor();
+    await dialog(page).getByLabel("Only from these networks").fill("203.0.113.0/24\n2001:db8::/32");
+    await submit(page, "Create");
+    const refused = await fetch(`${service.url}/api/products`, { headers: { "X-API-Key": await copied(page, "API key") } });
+    assert.deepEqual([refused.status, (await refused.json()).code], [403, "ip_forbidden"]);
+    await page.getByRole("row", { name: /From the office.*2001:db8::\/32, 203\.0\.113\.0\/24/ }).waitFor();
+
     await click(page, "Revoke Products only");
     await submit(page, "Revoke");
     await page.getByRole("row", { name: /Products only.*Revoked/ }).waitFor();

@@ -8,7 +8,7 @@ import { readScopes } from "../kinds";
 import { useAction, useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
-import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Shown, Status, Table, Time, valueOf } from "../ui";
+import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Shown, Status, Table, TextArea, Time, valueOf } from "../ui";
 import { Alerts } from "./alerts";
 import { ApplicationFields } from "./applications";
 
@@ -127,6 +127,7 @@ function Keys({ application }: { application: string }) {
             { label: "Key", cell: (k) => <code>{`${k.prefix}…${k.last4}`}</code> },
             { label: "State", cell: (k) => <Status of={k.status} /> },
             { label: "Reads", cell: (k) => (k.scopes.length === readScopes.length ? "everything" : k.scopes.map((s) => s.replace(":read", "")).join(", ")) },
+            { label: "From", cell: (k) => k.allowedNetworks?.join(", ") ?? "everywhere" },
             { label: "Last used", cell: (k) => <Time at={k.lastUsedAt} never="never" /> },
             { label: "Expires", cell: (k) => <Time at={k.expiresAt} never="never" /> },
             {
@@ -152,12 +153,14 @@ function Keys({ application }: { application: string }) {
 function CreateKey({ application, close, done }: { application: string; close: () => void; done: (key: string) => void }) {
   const create = async (fields: FormData, header: Once) => {
     const expires = valueOf(fields, "expiresAt");
+    const networks = valueOf(fields, "allowedNetworks").split(/[\s,]+/).filter(Boolean);
     const key = await ask(
       api.POST("/developers/applications/{id}/api-keys", {
         params: { path: { id: application }, header },
         body: {
           name: valueOf(fields, "name"),
           scopes: fields.getAll("scopes").map(String),
+          ...(networks.length > 0 && { allowedNetworks: networks }),
           ...(expires && { expiresAt: new Date(expires).toISOString() }),
         },
       }),
@@ -168,6 +171,7 @@ function CreateKey({ application, close, done }: { application: string; close: (
     <FormDialog title="Create a key" submit="Create" act={create} close={close}>
       <Input label="Name" name="name" required maxLength={120} />
       <Checks legend="It reads" name="scopes" all={readScopes} checked={readScopes} />
+      <TextArea label="Only from these networks" name="allowedNetworks" rows={2} placeholder="203.0.113.0/24" hint="In CIDR notation, up to 50. Empty: from everywhere." />
       <Input label="Expires" name="expiresAt" type="datetime-local" hint="Empty: never." />
     </FormDialog>
   );
