@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/commerce-integration/service/pkg/api/failures"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/auth/ratelimit"
@@ -52,8 +53,10 @@ type Config struct {
 	// Idempotency keeps the answers to requests that name an idempotency key;
 	// nil where no operation takes one.
 	Idempotency *idempotency.Keeper
-	Clock       func() time.Time
-	Logger      *slog.Logger
+	// Failures gets the failed requests of applications; nil: they are not kept.
+	Failures *failures.Log
+	Clock    func() time.Time
+	Logger   *slog.Logger
 }
 
 // Server answers one area's operations. It is safe for concurrent use.
@@ -79,6 +82,7 @@ type exchange struct {
 	site    *value.ID         // that the request asks for
 	siteErr error             // the fault of the parameters of the site
 	status  int
+	code    string // of the problem that it is answered with
 
 	admitted string   // the subject whose rate limit admitted it; "": none
 	weight   int      // that was admitted
@@ -97,6 +101,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.admitted != "" && x.status >= http.StatusBadRequest && x.status < http.StatusInternalServerError {
 		s.cfg.Limiter.ClientError(x.admitted)
 	}
+	x.noteFailure()
 	x.log(err, s.cfg.Clock().Sub(start))
 }
 
@@ -134,6 +139,22 @@ func (x *exchange) run() (err error) {
 	return x.respond(resp)
 }
 
+// noteFailure keeps the request for its application where it failed.
+func (x *exchange) noteFailure() {
+	p := &x.caller.Principal
+	if x.cfg.Failures == nil || x.caller.Err != nil || p.ApplicationID.IsZero() {
+		return
+	}
+	var failed *failures.FailedRequest
+	if x.status >= http.StatusBadRequest {
+		failed = &failures.FailedRequest{
+			RequestID: x.caller.RequestID, At: value.TimeOf(x.cfg.Clock()), Method: x.r.Method, Path: x.router.loggable(x.r.URL.Path),
+			Query: failures.Names(x.r.URL.Query()), Status: x.status, Code: x.code,
+		}
+	}
+	x.cfg.Failures.Note(x.r.Context(), p.OrganizationID, p.ApplicationID, failed)
+}
+
 // log writes the one event of a request. Its id is added by the logger, from
 // the invocation.
 func (x *exchange) log(err error, took time.Duration) {
@@ -162,14 +183,16 @@ func (x *exchange) fail(err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fault.Busy(err)
 	}
+	problem, header := ProblemOf(err, x.caller.RequestID)
+	x.code = problem.Code
 	if x.op != nil && x.op.Refuse != nil {
 		resp := x.op.Refuse.Answer(err)
 		x.auditRefusal(resp.Refused)
+		x.code = cmp.Or(resp.Refused, x.code)
 		if x.respond(resp) == nil {
 			return
 		}
 	}
-	problem, header := ProblemOf(err, x.caller.RequestID)
 	if problem.StatusCode == http.StatusUnauthorized || problem.Code == codeAddressForbidden {
 		x.auditRefusal(problem.Code)
 	}

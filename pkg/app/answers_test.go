@@ -79,6 +79,7 @@ func tourSteps() []step {
 			"name": "Nightly copy", "scopes": ["orders:read", "products:read"], "expiresAt": "2027-11-21T00:00:00.000Z"}`},
 		{operation: "getApplicationUsage", path: application, query: "from=2026-11-20"},
 		{operation: "listApiKeys", path: application},
+		{operation: "listFailedRequests", path: application, before: (*tour).failedRequest},
 		{operation: "createWebhookEndpoint", query: "applicationId={application}", keep: "endpoint", body: `{
 			"url": "https://erp.example.com/webhooks", "description": "Orders and products", "events": ["order.*", "product.created"],
 			"retryCount": 5, "timeoutSeconds": 10}`},
@@ -181,6 +182,12 @@ type noPark struct{ t testing.TB }
 func (p noPark) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord, cause error) error {
 	p.t.Errorf("a stream record was parked: %v", cause)
 	return nil
+}
+
+// failedRequest makes a request by an application's key that is answered with an error.
+func (w *tour) failedRequest() {
+	w.t.Helper()
+	w.take(&step{operation: "listProducts", query: "limit=500&isActive=true", status: http.StatusBadRequest})
 }
 
 // records stores a record of every kind and deletes one. Their events reach the
@@ -339,7 +346,7 @@ func (w *tour) form(object string) string {
 func (w *tour) caller(op *api.Operation) auth.Principal {
 	p := auth.Principal{Kind: auth.KindUser, OrganizationID: w.Org, UserID: w.App, Scopes: append(auth.AllScopes(), auth.DevelopersAdmin), RateLimit: 600}
 	if op.Access == api.Reader {
-		p.Kind, p.UserID, p.ApplicationID, p.KeyID = auth.KindKey, value.ID{}, w.App, value.MustID(w.kept["key"])
+		p.Kind, p.UserID, p.ApplicationID, p.KeyID = auth.KindKey, value.ID{}, value.MustID(w.kept["application"]), value.MustID(w.kept["key"])
 	}
 	if op.ID == "getMe" {
 		p.Scopes = auth.ParseScopes("orders:read products:read")

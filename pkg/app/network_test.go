@@ -55,6 +55,10 @@ func TestAKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
 			}
 		})
 	}
+	shown, err := w.Table.Failures(t.Context(), w.Org, w.client.ID)
+	if err != nil || len(shown) != 4 || shown[0].Code != "ip_forbidden" || shown[0].Path != "/api/products" {
+		t.Errorf("the application's failed requests: got %+v, %v, want the four refusals", shown, err)
+	}
 	if refusals := trail(t, w.Leaks.Log()); len(refusals) != 4 || refusals[0]["code"] != "ip_forbidden" || refusals[0]["sourceAddress"] != "127.0.0.1" {
 		t.Errorf("the log: got %v, want the four refusals", refusals)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/developers"
 	"github.com/commerce-integration/service/pkg/api/docs"
+	"github.com/commerce-integration/service/pkg/api/failures"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/api/oauth"
 	"github.com/commerce-integration/service/pkg/api/portal"
@@ -129,6 +130,7 @@ func (d *Dependencies) serveManagers(ctx context.Context, operations func(*seale
 // serve puts operations behind the gateway.
 func (d *Dependencies) serve(operations []api.Operation, cfg api.Config) GatewayFunc {
 	cfg.Limiter, cfg.OrganizationLimit = ratelimit.New(d.Table, d.Clock), d.Config.OrganizationRateLimit
+	cfg.Failures = failures.New(d.Table, d.Clock, d.Logger)
 	return d.behindGateway(operations, cfg)
 }
 

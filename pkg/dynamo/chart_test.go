@@ -79,6 +79,9 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 
 	must(t, table.PutAuditEntry(ctx, org, account.NewAuditEntry("", account.AuditActor{}, s.App, account.AuditObject{}, now)))
 
+	_, err = table.PutFailures(ctx, org, s.App, now, 0, nil)
+	must(t, err)
+
 	must(t, table.RegisterOrganization(ctx, org))
 	must(t, table.Beat(ctx, now))
 	must(t, table.RequestJob(ctx, org, "orders", now))

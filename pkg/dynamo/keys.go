@@ -56,6 +56,7 @@ const (
 	typeOrganization = "org"
 	typeHeartbeat    = "beat"
 	typeAudit        = "aud"
+	typeFailures     = "fail"
 )
 
 // Shards is the number of partition keys of an organization's records of a kind, of
@@ -232,6 +233,16 @@ func auditKey(org, id value.ID) key { return key{auditPartition(org), id.String(
 func ratePartition(subject string) string { return "RATE#" + subject }
 
 func rateKey(subject string) key { return key{ratePartition(subject), "RATE"} }
+
+// failuresPartition holds an application's failed requests by time, among the rate
+// windows, which every function of the API may write.
+func failuresPartition(org, application value.ID) string {
+	return ratePartition(org.String() + "#failed#" + application.String())
+}
+
+func failuresKey(org, application value.ID, minute value.Time, number int) key {
+	return key{failuresPartition(org, application), minute.String() + "#" + strconv.Itoa(number)}
+}
 
 // waitsKey is beside the rate window of the organization.
 func waitsKey(org value.ID) key { return key{ratePartition(org.String() + "#organization"), "LEASES"} }

@@ -60,6 +60,7 @@ type Store interface {
 	ClientStore
 	UsageStore
 	AuditStore
+	FailureStore
 }
 
 // area holds what the operations share.
@@ -73,5 +74,5 @@ func (a *area) now() value.Time { return value.TimeOf(a.clock()) }
 // Operations returns every operation of this area.
 func Operations(store Store, clock func() time.Time) []api.Operation {
 	a := &area{store, clock}
-	return append(slices.Concat(a.applicationOperations(), a.clientOperations(), a.keyOperations()), a.usageOperation(), a.auditOperation())
+	return append(slices.Concat(a.applicationOperations(), a.clientOperations(), a.keyOperations()), a.usageOperation(), a.failuresOperation(), a.auditOperation())
 }

@@ -726,6 +726,36 @@ type EventAlertData struct {
 	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
+// FailedRequest defines model for FailedRequest.
+type FailedRequest struct {
+	// At When it was answered.
+	At time.Time `json:"at"`
+
+	// Code The code of the error, such as validation_failed.
+	Code string `json:"code"`
+
+	// Method The method.
+	Method string `json:"method"`
+
+	// Path The path.
+	Path string `json:"path"`
+
+	// Query The names of its query parameters, sorted, without their values; at most 20, of at most 32 characters.
+	Query []string `json:"query"`
+
+	// RequestID The answer's X-Request-Id.
+	RequestID string `json:"requestId"`
+
+	// Status The status of the answer.
+	Status int64 `json:"status"`
+}
+
+// FailedRequests defines model for FailedRequests.
+type FailedRequests struct {
+	// Data The requests, the latest first, at most 200.
+	Data []FailedRequest `json:"data"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	// Status Always ok: a service in trouble answers an error or nothing.
@@ -2808,6 +2838,11 @@ func (c *Client) CreateAPIKey(ctx context.Context, id string, body CreateAPIKeyD
 // RevokeAPIKey is POST /developers/applications/{id}/api-keys/{keyId}/revoke: revoke an API key.
 func (c *Client) RevokeAPIKey(ctx context.Context, id string, keyID string, options ...Option) (*APIKey, error) {
 	return ask[APIKey](ctx, c, "POST", path("/developers/applications/%s/api-keys/%s/revoke", id, keyID), nil, nil, options)
+}
+
+// ListFailedRequests is GET /developers/applications/{id}/failed-requests: list an application's failed requests.
+func (c *Client) ListFailedRequests(ctx context.Context, id string, options ...Option) (*FailedRequests, error) {
+	return ask[FailedRequests](ctx, c, "GET", path("/developers/applications/%s/failed-requests", id), nil, nil, options)
 }
 
 // RotateApplicationSecret is POST /developers/applications/{id}/rotate-secret: give an application a new client secret.

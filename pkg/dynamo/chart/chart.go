@@ -40,6 +40,7 @@ func Forms() []Form {
 		{"audit entry", "aud", "ORG#{org}#AUDIT", "{entry}", "", "", true, "those of an organization in a span of time, the latest first"},
 		{"heartbeat", "beat", "HEARTBEAT", "HEARTBEAT", "", "", false, "only written; the stream's consumers get it"},
 		{"rate window", "rate", "RATE#{subject}", "RATE", "", "", true, "one; with the days of its subject"},
+		{"failed requests", "fail", "RATE#{org}#failed#{application}", "{minute}#{number}", "", "", true, "the latest of an application"},
 		{"waits", "waits", "RATE#{org}#organization", "LEASES", "", "", true, "one"},
 		{"day of requests", "reqday", "RATE#{subject}", "USAGE#{date}", "", "", true, "all of a subject, with its rate window"},
 		{"day of events", "evtday", "ORG#{org}#USAGE#{application}", "{date}#{endpoint}", "", "", true, "those of an application in a span of time"},

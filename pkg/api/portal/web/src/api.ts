@@ -17,6 +17,7 @@ export type DeliveryPreview = Schemas["WebhookDeliveryPreview"];
 export type PreviewedEvent = Schemas["PreviewedEvent"];
 export type Change = Schemas["Change"];
 export type AuditEntry = Schemas["AuditEntry"];
+export type FailedRequest = Schemas["FailedRequest"];
 export type Receipt = Schemas["Receipt"];
 export type Refused = Schemas["Refusal"];
 export type EndpointStats = Schemas["WebhookEndpointStats"];

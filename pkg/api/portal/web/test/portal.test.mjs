@@ -369,6 +369,8 @@ test("a key is created with scopes, works, and works no more once it is revoked"
     await submit(page, "Create");
     const refused = await fetch(`${service.url}/api/products`, { headers: { "X-API-Key": await copied(page, "API key") } });
     assert.deepEqual([refused.status, (await refused.json()).code], [403, "ip_forbidden"]);
+    await page.reload();
+    await page.getByRole("row", { name: /403 ip_forbidden GET \/api\/products/ }).waitFor();
     await page.getByRole("row", { name: /From the office.*2001:db8::\/32, 203\.0\.113\.0\/24/ }).waitFor();
 
     await click(page, "Revoke Products only");

@@ -1,6 +1,6 @@
 // One application: its keys, what its tokens may do, and what it uses.
 import { useState } from "preact/hooks";
-import { api, ask, tagged, type ApiKey, type Application, type Match, type Once, type Tagged, type UsageDay } from "../api";
+import { api, ask, tagged, type ApiKey, type Application, type FailedRequest, type Match, type Once, type Tagged, type UsageDay } from "../api";
 import { Bars, Meter } from "../chart";
 import { listOf, type Editable } from "../edit";
 import { count, percent, title } from "../format";
@@ -84,6 +84,7 @@ export function ApplicationPage({ path: [id = ""] }: Route) {
       <TokenScopes application={id} />
       {can(me, "webhooks:read") && <Alerts application={id} />}
       <Usage application={data} />
+      {can(me, "developers:write") && <FailedRequests application={id} />}
       {opened === "edit" && <Edit of={state} close={close} done={reload} />}
       {opened === "suspend" && <Suspend id={id} close={close} done={reload} />}
       {opened === "rotate" && <Rotate of={state} close={close} done={(made) => { setSecret(made); reload(); }} />}
@@ -273,6 +274,31 @@ function Usage({ application }: { application: Application }) {
             bars={data.map((day) => ({ at: day.date, good: day.requests - day.rateLimited, bad: day.rateLimited }))}
           />
         </>
+      )}
+    </Panel>
+  );
+}
+
+// FailedRequests are the last ones that its programs got an error for.
+function FailedRequests({ application }: { application: string }) {
+  const { data, error } = useLoad(() => ask(api.GET("/developers/applications/{id}/failed-requests", path(application))).then((failed) => failed.data), [application], 15_000);
+  return (
+    <Panel title="Failed requests">
+      <Failed error={error} />
+      {!data && !error && <Loading />}
+      {data && (
+        <Table<FailedRequest>
+          label="Failed requests"
+          rows={data}
+          id={(r) => r.requestId}
+          empty="None within 7 days."
+          columns={[
+            { label: "When", cell: (r) => <Time at={r.at} /> },
+            { label: "Answer", cell: (r) => `${r.status} ${r.code}` },
+            { label: "Request", cell: (r) => <code>{`${r.method} ${r.path}${r.query.length ? `?${r.query.join("&")}` : ""}`}</code> },
+            { label: "Request id", cell: (r) => <code>{r.requestId}</code> },
+          ]}
+        />
       )}
     </Panel>
   );
