@@ -4,7 +4,8 @@
 # from it without a warning, which compile: Python's only if java is the first
 # argument. Then it runs the tests of the
 # packages in pkg/client against a service of their own, and has dlt and Airbyte
-# copy its records as the guide says. Everything lies in .build/clients.
+# copy its records as the guide says, and libraries of OAuth 2.0 ask its owner.
+# Everything lies in .build/clients.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 document=$PWD/pkg/api/docs/openapi.json
@@ -96,5 +97,10 @@ for program in "python copy_dlt.py" "yaml manifest.yaml"; do
 	sed -n "/^\`\`\`$program\$/,/^\`\`\`\$/p" "$guide" | sed '1d;$d' >"$tools/${program#* }"
 done
 [ -d "$tools/venv" ] || python3 -m venv "$tools/venv"
-"$tools/venv/bin/pip" install -q --disable-pip-version-check 'dlt[duckdb]==1.31.0' airbyte-cdk==7.39.1
+"$tools/venv/bin/pip" install -q --disable-pip-version-check 'dlt[duckdb]==1.31.0' airbyte-cdk==7.39.1 authlib==1.9.10
 "$tools/venv/bin/python" .tools/clients/tools.py "$COMMERCE_RUN" "$tools"
+
+echo "OAuth 2.0: openid-client, Authlib"
+cp "$settings/authorize.mjs" "$out/node/" # beside what it imports
+node "$out/node/authorize.mjs" "$COMMERCE_RUN"
+"$tools/venv/bin/python" .tools/clients/authorize.py "$COMMERCE_RUN"

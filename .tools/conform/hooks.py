@@ -73,8 +73,8 @@ RULES = {
 }
 CODES = {"precondition_failed", "idempotency_key_reused", "cursor_expired", "cursor_mismatch"}
 # What has rules of its own: cursors, fields of objects, event patterns, names
-# and values of headers, and envelopes of records.
-OPEN = re.compile(r"(after|changed|fields|filter|headers|records)\b")
+# and values of headers, envelopes of records, and authorization requests.
+OPEN = re.compile(r"(after|allow|changed|fields|filter|headers|records|request)\b")
 
 
 @schemathesis.hook
@@ -92,7 +92,7 @@ def before_call(context, case, **kwargs):
         query["currency"] = ["EUR"]
     for part in (query, case.body if isinstance(case.body, dict) else {}):
         for name, v in part.items():
-            if part is query or name not in VALUES:
+            if part is query or name not in VALUES or case.path.endswith("/client"):  # whose type has an enumeration
                 part[name] = plain(v)
             elif isinstance(v, list):
                 part[name] = chance.sample(VALUES[name], 1)
@@ -166,7 +166,7 @@ def after_call(context, case, response):
 
 
 def remember(case, id):
-    name = "keyId" if case.path.endswith("/api-keys") else "recoveryId" if case.path.endswith("/recover") else "id"
+    name = "keyId" if case.path.endswith("/api-keys") else "grantId" if case.path.endswith("/grants") else "recoveryId" if case.path.endswith("/recover") else "id"
     found = dict(case.path_parameters or {}, **{name: id})
     if name == "id" and case.path_parameters:
         return  # an action's answer

@@ -37,7 +37,7 @@ type Application struct {
 	Name           string     `json:"name" doc:"The name, 1 to 120 characters."`
 	Description    *string    `json:"description" doc:"Free text. null if none."`
 	Website        *string    `json:"website" doc:"The URL of its website. null if none."`
-	RedirectURI    *string    `json:"redirectUri" doc:"Stored for the organization's identity provider, which signs users in; this service does not redirect. null if none."`
+	RedirectURI    *string    `json:"redirectUri" doc:"Where the portal sends users back who were asked to let the application act for them. null if none."`
 	Status         Status     `json:"status" doc:"ACTIVE or SUSPENDED; keys and tokens of a suspended application are refused."`
 	ClientID       value.ID   `json:"clientId" doc:"The id with which the application requests tokens."`
 	ClientSecret   string     `json:"clientSecret" doc:"The whole secret only in the answer that creates or rotates it, then masked: cs_****Jw3k."`
@@ -53,7 +53,7 @@ type CreateApplicationDto struct {
 	Name        *string `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"The name."`
 	Description *string `json:"description" required:"false" maxLength:"2000" doc:"Free text."`
 	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048" doc:"The absolute URL of its website."`
-	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"Stored for the organization's identity provider, which signs users in; this service does not redirect. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
+	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"Where the portal sends users back who were asked to let the application act for them. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
 }
 
 // UpdateApplicationDto is the input of a change; an absent field stays.

@@ -24,6 +24,7 @@ type Client struct {
 	Application *Application
 	Secrets     ClientSecrets
 	TokenScopes []string // sorted, never empty
+	Public      bool     // it cannot keep a secret, and shows none
 }
 
 // ClientSecrets are the hashes that a presented client secret is checked
@@ -74,6 +75,42 @@ func ParseTokenScopes(body []byte) ([]string, error) {
 	c.Refuse(len(*dto.Scopes) == 0, "scopes", fault.DetailOutOfRange, "must not be empty: suspend the application to refuse its tokens")
 	c.scopesOf(*dto.Scopes, TokenScopes())
 	return slices.Compact(slices.Sorted(slices.Values(*dto.Scopes))), c.Err()
+}
+
+// The types of a client (RFC 6749, section 2.1).
+const (
+	confidential = "CONFIDENTIAL"
+	public       = "PUBLIC"
+)
+
+// ClientDto is the type of an application as a client: the answer, and the input
+// of a change.
+type ClientDto struct {
+	Type *string `json:"type" nullable:"false" enum:"CONFIDENTIAL,PUBLIC" doc:"CONFIDENTIAL: it sends its secret. PUBLIC: it runs where no secret stays one, as in a browser or on a user's machine, and sends none."`
+}
+
+// ParseClient reads the body of a change: whether the client is public.
+func ParseClient(body []byte) (isPublic bool, err error) {
+	var (
+		c   Checks
+		dto ClientDto
+	)
+	if err := c.Read(body, &dto); err != nil {
+		return false, err
+	}
+	if dto.Type == nil || *dto.Type != confidential && *dto.Type != public {
+		c.Add("type", fault.DetailUnknown, "must be %s or %s", confidential, public)
+		return false, c.Err()
+	}
+	return *dto.Type == public, c.Err()
+}
+
+// Shape is the type of the client as the API shows it.
+func (c *Client) Shape() *ClientDto {
+	if c.Public {
+		return &ClientDto{new(public)}
+	}
+	return &ClientDto{new(confidential)}
 }
 
 // scopesOf checks that every scope is allowed.

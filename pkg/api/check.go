@@ -68,7 +68,7 @@ func (x *exchange) authorize() error {
 		return err
 	}
 	switch {
-	case x.op.Access == Developer && p.Kind != auth.KindUser:
+	case (x.op.Access == Developer || x.op.Access == User) && p.Kind != auth.KindUser:
 		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a user's token only")
 	case x.op.Access == Manager && p.Kind == auth.KindKey:
 		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a bearer token only")

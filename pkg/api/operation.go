@@ -22,6 +22,7 @@ type Access uint8
 const (
 	Public    Access = iota // no credentials
 	Developer               // a user JWT
+	User                    // a user JWT, also one that is limited to sites: it concerns the user alone
 	Manager                 // a user JWT or an application token
 	Reader                  // an API key, a user JWT or an application token
 )
@@ -87,7 +88,7 @@ func (op *Operation) Sited() bool { return op.takes(fault.InHeader, siteHeader) 
 // Limited reports whether a credential that is limited to sites may ask for the
 // operation. Applications, their keys and webhooks reach the records of every
 // site, so that their managers could get at all.
-func (op *Operation) Limited() bool { return op.Access == Public || op.Access == Reader }
+func (op *Operation) Limited() bool { return op.Access != Developer && op.Access != Manager }
 
 // checkScope refuses a credential without the scope that the operation takes.
 func (op *Operation) checkScope(given auth.Scopes) error {

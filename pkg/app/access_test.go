@@ -24,6 +24,7 @@ type area int
 const (
 	everyone area = iota // no credentials
 	people               // users
+	persons              // users, for themselves: also those who are limited to sites
 	managers             // users and applications
 	readers              // API keys, users and applications
 )
@@ -88,6 +89,12 @@ func requests() []request {
 		{operation: "setTokenScopes", method: "PUT", path: application + "/token-scopes", body: `{"scopes":["` + strings.ReplaceAll(granted, " ", `","`) + `"]}`, area: people, scope: "developers:admin", status: 200, thing: true},
 		{operation: "setTokenScopes", method: "PUT", path: applications + "/{modest}/token-scopes", ifMatch: unmet, body: `{"scopes":["customers:read","records:write"]}`, note: "which adds two", area: people, scope: "developers:admin", every: "customers:read records:write", status: precondition, thing: true},
 		{operation: "listAuditTrail", method: "GET", path: "/developers/audit", area: people, scope: "developers:admin", status: 200},
+		{operation: "getApplicationClient", method: "GET", path: application + "/client", area: people, scope: "developers:read", status: 200, thing: true},
+		{operation: "setApplicationClient", method: "PUT", path: application + "/client", body: `{"type":"CONFIDENTIAL"}`, area: people, scope: "developers:write", status: 200, thing: true},
+		{operation: "listGrants", method: "GET", path: applications + "/{application}/grants", area: people, scope: "developers:read", status: 200, shows: "grant", thing: true},
+		{operation: "deleteGrant", method: "DELETE", path: applications + "/{application}/grants/{grant}", ifMatch: unmet, note: "of another", area: persons, status: precondition, thing: true, ofKind: "developers:write", ofB: true},
+		{operation: "listOwnGrants", method: "GET", path: "/developers/grants", area: persons, status: 200},
+		{operation: "authorizeApplication", method: "POST", path: "/developers/grants", body: `{"request":"client_id={applicationClient}"}`, note: "which is asked for nothing", area: persons, status: 200, thing: true},
 		{operation: "getApplicationUsage", method: "GET", path: application + "/usage", area: people, scope: "developers:read", status: 200, thing: true},
 		{operation: "listFailedRequests", method: "GET", path: application + "/failed-requests", area: people, scope: "developers:write", status: 200, thing: true},
 		{operation: "createApiKey", method: "POST", path: application + "/api-keys", body: `{"name":"one more"}`, area: people, scope: "developers:write", also: readScopes, status: 201, thing: true},
@@ -195,11 +202,11 @@ func expected(c *credential, r *request) answered {
 		return answered{401, "unauthenticated"} // a key says nothing there
 	case c.refused != "":
 		return answered{401, c.refused}
-	case c.application != "" && r.area == people:
+	case c.application != "" && (r.area == people || r.area == persons):
 		return answered{403, "insufficient_scope"}
 	case r.scope != "" && !c.hasAny(r.scope):
 		return answered{403, "insufficient_scope"}
-	case c.sites && (r.siteB || r.area != readers):
+	case c.sites && (r.siteB || r.area == people || r.area == managers):
 		return answered{403, "site_forbidden"}
 	case r.also != "" && !c.hasAny(r.also), slices.ContainsFunc(strings.Fields(r.every), func(s string) bool { return !c.hasAny(s) }):
 		return answered{403, "insufficient_scope"}
@@ -357,7 +364,7 @@ func TestTheRequestsCoverEveryOperation(t *testing.T) {
 		if asked[op.ID] != want {
 			t.Errorf("%s: the requests ask for %q, want %q", op.ID, asked[op.ID], want)
 		}
-		if (op.Access == api.Public) != (op.Scope == "" && op.AnyScope == nil && op.ID != "getMe") {
+		if (op.Access == api.Public) != (op.Scope == "" && op.AnyScope == nil && op.ID != "getMe" && op.Access != api.User) {
 			t.Errorf("%s: takes credentials and no scope, or a scope and no credentials", op.ID)
 		}
 	}
@@ -370,5 +377,5 @@ acceptable, 403 where it lacks the scope or does not cover the site, 404 where i
 are answered to a credential that may: the request is one that changes nothing. ` + "`go test ./pkg/app -run WhoMayDoWhat -update`" + `
 writes this page; the test compares each answer with a table of its own.
 
-[DETOURS.md](DETOURS.md) adds the reach of two steps. Things are of one organization. An endpoint and its events are of one of its applications. Records are of site A or B.
+[DETOURS.md](DETOURS.md) adds the reach of two steps. Things are of one organization. An endpoint, its events and the grant are of one of its applications. Records are of site A or B.
 `

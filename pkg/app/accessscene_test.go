@@ -118,6 +118,7 @@ type made struct {
 	ClientSecret string `json:"clientSecret"`
 	Key          string `json:"key"`
 	AccessToken  string `json:"access_token"`
+	RedirectTo   string `json:"redirectTo"`
 	Payload      any    `json:"payload"`
 }
 
@@ -142,7 +143,7 @@ func (w *accessScene) do(token, method, path, body string) (m made) {
 func (w *accessScene) application(name string, org value.ID) {
 	w.t.Helper()
 	owner := w.user(issuer.Grant{OrganizationID: org, Roles: []auth.Role{auth.Owner}})
-	m := w.do(owner, "POST", "/developers/applications", `{"name":"`+name+`"}`)
+	m := w.do(owner, "POST", "/developers/applications", `{"name":"`+name+`","redirectUri":"https://example.com/back"}`)
 	w.kept[name], w.kept[name+"Client"], w.kept[name+"Secret"] = m.ID, m.ClientID, m.ClientSecret
 	scopes, err := json.Marshal(account.TokenScopesDto{Scopes: new(account.TokenScopes())})
 	if err != nil {
@@ -169,6 +170,7 @@ func (w *accessScene) furnish() {
 	w.kept["spareKey"] = w.do(w.owner, "POST", "/developers/applications/{spare}/api-keys", `{"name":"spare"}`).ID
 	w.kept["endpoint"] = w.do(w.owner, "POST", "/developers/webhooks/endpoints?applicationId={application}",
 		`{"url":"https://example.com/hook","events":["order.created"]}`).ID
+	w.granted(&credential{token: w.owner}, "application", "orders:read")
 	w.do(w.owner, "PUT", "/developers/applications/{application}/alerts", `{"url":"https://example.com/alerts"}`)
 	for _, e := range commerce.EventTypes(webhook.Samples()) {
 		if kind, created := strings.CutSuffix(e.Name, ".created"); created {
@@ -227,6 +229,31 @@ func (w *accessScene) token(application, scope string) string {
 	return w.do("", "POST", "/oauth/token", form.Encode()).AccessToken
 }
 
+// granted gets a token of the application in the name of the user whose
+// credential it is, "" where the user may not grant the scopes.
+func (w *accessScene) granted(user *credential, application, scopes string) string {
+	w.t.Helper()
+	asked := url.Values{
+		"response_type": {"code"}, "client_id": {w.kept[application+"Client"]}, "scope": {scopes},
+		"code_challenge": {codeChallenge}, "code_challenge_method": {"S256"},
+	}
+	body, err := json.Marshal(map[string]any{"request": asked.Encode(), "allow": strings.Fields(scopes)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, m := w.try(user, "POST", "/developers/grants", string(body))
+	code, grant := codeIn(m.RedirectTo)
+	if code == "" {
+		return ""
+	}
+	w.kept["grant"] = grant
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "client_id": {w.kept[application+"Client"]}, "client_secret": {w.kept[application+"Secret"]},
+		"code": {code}, "code_verifier": {codeVerifier},
+	}
+	return w.do("", "POST", "/oauth/token", form.Encode()).AccessToken
+}
+
 // group is a table of the page.
 type group struct {
 	title, text string
@@ -236,7 +263,7 @@ type group struct {
 // groups makes every credential.
 func (w *accessScene) groups() []group {
 	w.t.Helper()
-	all := []group{w.users(), w.narrowed(), w.keys(), w.tokens(), w.refused()}
+	all := []group{w.users(), w.narrowed(), w.keys(), w.tokens(), w.inUsersNames(), w.refused()}
 	w.do(w.owner, "POST", "/developers/applications/{suspended}/suspend", "")
 	w.Pass(5 * time.Second) // until everybody knows
 	return all
@@ -311,6 +338,21 @@ func (w *accessScene) tokens() group {
 		credential{name: "of a suspended application", token: w.token("suspended", ""), refused: "application_suspended"},
 	)
 	return g
+}
+
+func (w *accessScene) inUsersNames() group {
+	owner := func(sites ...value.ID) *credential {
+		return &credential{token: w.user(issuer.Grant{Roles: []auth.Role{auth.Owner}, SiteIDs: sites})}
+	}
+	most := strings.Replace(granted, " records:write", "", 1)
+	kept := w.kept["grant"]
+	defer func() { w.kept["grant"] = kept }()
+	return group{"Tokens of applications in the name of users", "An OWNER granted what the head says.", []credential{
+		{name: "every scope", token: w.granted(owner(), "application", most), scopes: most, application: "application"},
+		{name: "orders:read", token: w.granted(owner(), "application", "orders:read"), scopes: "orders:read", application: "application"},
+		{name: "site A", token: w.granted(owner(value.MustID(siteA)), "application", readScopes), scopes: readScopes, application: "application", sites: true},
+		{name: "another application's", token: w.granted(owner(), "another", most), scopes: most, application: "another"},
+	}}
 }
 
 func (w *accessScene) refused() group {

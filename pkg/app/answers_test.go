@@ -71,6 +71,15 @@ func tourSteps() []step {
 		{operation: "rotateApplicationSecret", path: application, keep: "application"},
 		{operation: "setTokenScopes", path: application, body: `{"scopes": ["orders:read", "products:read", "records:write", "webhooks:read", "webhooks:write"]}`},
 		{operation: "getTokenScopes", path: application},
+		{operation: "setApplicationClient", path: application, body: `{"type": "PUBLIC"}`},
+		{operation: "setApplicationClient", path: application, body: `{"type": "CONFIDENTIAL"}`},
+		{operation: "getApplicationClient", path: application},
+		{operation: "authorizeApplication", keep: "grant", body: `{
+			"request": "response_type=code&client_id={applicationClient}&redirect_uri=https%3A%2F%2Ferp.example.com%2Fcallback&scope=orders%3Aread&state=af0ifjsldkj&code_challenge=` + codeChallenge + `&code_challenge_method=S256",
+			"allow": ["orders:read"]}`},
+		{operation: "listGrants", path: application},
+		{operation: "listOwnGrants"},
+		{operation: "deleteGrant", path: map[string]string{"id": "application", "grantId": "grant"}},
 		{operation: "createToken", body: `{
 			"grant_type": "client_credentials", "client_id": "{applicationClient}", "client_secret": "{applicationSecret}", "scope": "orders:read webhooks:write"}`},
 		{operation: "getJwks"},
@@ -275,9 +284,13 @@ func (w *tour) take(s *step) openapi.Example {
 			ID           string `json:"id"`
 			ClientID     string `json:"clientId"`
 			ClientSecret string `json:"clientSecret"`
+			RedirectTo   string `json:"redirectTo"`
 		}
 		if err := json.Unmarshal([]byte(answer.Body), &made); err != nil {
 			w.t.Fatal(err)
+		}
+		if _, grant := codeIn(made.RedirectTo); grant != "" {
+			made.ID = grant
 		}
 		w.kept[s.keep], w.kept[s.keep+"Client"], w.kept[s.keep+"Secret"] = made.ID, made.ClientID, made.ClientSecret
 	}
@@ -287,6 +300,22 @@ func (w *tour) take(s *step) openapi.Example {
 	}
 	return example
 }
+
+// A code verifier and its challenge (RFC 7636, appendix B).
+const (
+	codeVerifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+	codeChallenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+)
+
+// codeIn returns the code that a redirect hands over, and the grant that it names.
+func codeIn(redirectTo string) (code, grant string) {
+	if found := codeForm.FindStringSubmatch(redirectTo); found != nil {
+		return found[0], found[1]
+	}
+	return "", ""
+}
+
+var codeForm = regexp.MustCompile(`ac_([0-9a-f-]{36})_[0-9A-Za-z]{40}`)
 
 // expand puts what was kept in the place of its names.
 func (w *tour) expand(text string) string {
@@ -406,7 +435,7 @@ func (w *tour) follow(path ...string) node {
 
 // unique finds what is random in the answers: identifiers and secrets. Those of
 // the sample records are not.
-var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|"(cs_|whsec_|cis_live_)[^"]*"|"last4":"[^"]*"|"eyJ[^"]*"`)
+var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|"(cs_|whsec_|cis_live_)[^"]*"|"last4":"[^"]*"|"eyJ[^"]*"|ac_[0-9a-f-]{36}_[0-9A-Za-z]{40}`)
 
 // placeholders replace what is random by texts of the same form.
 type placeholders map[string]string
@@ -419,6 +448,8 @@ func (p placeholders) replace(text []byte) []byte {
 			return found
 		case bytes.HasPrefix(found, []byte(`"last4"`)):
 			return []byte(`"last4":"` + secretTail + `"`)
+		case bytes.HasPrefix(found, []byte("ac_")):
+			return []byte("ac_0192f0c9-0000-7000-8000-000000000000_" + strings.Repeat("example", 6)[:40])
 		case bytes.HasPrefix(found, []byte(`"eyJ`)):
 			return []byte(`"eyJhbGciOiJFUzI1NiJ9.eyJzY29wZSI6Im9yZGVyczpyZWFkIn0.c2lnbmF0dXJl"`)
 		case kind != nil:

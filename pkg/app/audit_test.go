@@ -63,7 +63,7 @@ func (w *tour) trailOf(s *step) []account.AuditEntry {
 // writeTrail hands the dispatcher the changes that the audit trail is about, twice.
 func (w *tour) writeTrail() {
 	w.t.Helper()
-	changed := events.DynamoDBEvent{Records: w.StreamRecords(w.t, "app", "key", "cnt", dynamo.StreamEndpoint)}
+	changed := events.DynamoDBEvent{Records: w.StreamRecords(w.t, "app", "key", "cnt", "grt", dynamo.StreamEndpoint)}
 	for range 2 {
 		if answer, err := w.dispatcher.Handle(w.t.Context(), changed); err != nil || len(answer.BatchItemFailures) > 0 {
 			w.t.Fatalf("dispatch: %+v, %v", answer, err)
@@ -73,7 +73,7 @@ func (w *tour) writeTrail() {
 
 // target is the identifier of what the step makes or changes.
 func (w *tour) target(s *step) string {
-	for _, name := range []string{s.keep, s.path["keyId"], s.path["id"]} {
+	for _, name := range []string{s.keep, s.path["keyId"], s.path["grantId"], s.path["id"]} {
 		if name != "" {
 			return w.kept[name]
 		}
@@ -89,6 +89,7 @@ var changedFields = map[string][]string{
 	"activateApplication":         {"status"},
 	"rotateApplicationSecret":     {"clientSecret"},
 	"setTokenScopes":              {"scopes"},
+	"setApplicationClient":        {"type"},
 	"revokeApiKey":                {"revokedAt", "status"},
 	"updateWebhookEndpoint":       {"subscribedEvents"},
 	"setWebhookDeliverySettings":  {"changed", "fields", "filter", "headers"},
@@ -136,6 +137,7 @@ func TestARequestThatChangesNothingIsNotInTheAuditTrail(t *testing.T) {
 		{operation: "setTokenScopes", path: application, body: scopes},
 		{operation: "updateWebhookEndpoint", path: endpoint, body: types},
 		{operation: "revokeApiKey", path: key},
+		{operation: "setApplicationClient", path: application, body: `{"type": "PUBLIC"}`},
 	} {
 		t.Run(s.operation, func(t *testing.T) {
 			if got := w.trailOf(&s); len(got) != 1 {

@@ -103,6 +103,13 @@ func detours() []detour {
 			}
 			w.do(w.owner, "PUT", applications+"/{modest}/token-scopes", `{"scopes":["orders:read"]}`)
 		}},
+		{"an authorization", func(w *accessScene, c *credential, to reach) {
+			for _, scope := range strings.Fields(granted) {
+				if token := w.granted(c, "application", scope); token != "" {
+					w.reachOf(&credential{token: token}, to)
+				}
+			}
+		}},
 		{"a subscription", func(w *accessScene, c *credential, to reach) {
 			subscriptions := map[string][]commerce.Kind{"*": commerce.Kinds(), "payment.*": {commerce.KindOrder}}
 			for _, kind := range commerce.Kinds() {
@@ -302,7 +309,7 @@ const goldenDetours = "DETOURS.md"
 const detoursIntroduction = `# Detours
 
 A row shows a credential of [ACCESS.md](ACCESS.md), or one of several scopes, with its reach: the records that it reads in the
-read API, and whether it posts records; then the same of everything that it can make, rotate, grant or subscribe, and the
+read API, and whether it posts records; then the same of everything that it can make, rotate, grant, authorize or subscribe, and the
 records that it sees in the history of webhooks. A detour never reaches more than the credential itself;
 ` + "`go test ./pkg/app -run Detour -update`" + ` tries each and writes this page. A credential without a row reaches nothing by a detour.
 

@@ -15,7 +15,7 @@ import (
 func OperationsByFunction() map[string][]api.Operation {
 	d := &Dependencies{Clock: time.Now}
 	return map[string][]api.Operation{
-		"developers": d.developerOperations(), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
+		"developers": d.developerOperations(nil), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
 		"receipts": d.receiptOperations(), "portal": portalOperations(portal.SignIn{}, nil),
 	}
 }

@@ -37,7 +37,7 @@ func API(_ context.Context, d *Dependencies) (GatewayFunc, error) {
 // Developers makes the function of applications, API keys and applications'
 // tokens.
 func Developers(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
-	return d.serveManagers(ctx, func(*sealed.Box) []api.Operation { return d.developerOperations() })
+	return d.serveManagers(ctx, func(answers *sealed.Box) []api.Operation { return d.developerOperations(answers) })
 }
 
 // Webhooks makes the function of webhook endpoints and the history.
@@ -80,9 +80,10 @@ func (d *Dependencies) apiOperations() []api.Operation {
 	return append(records.Operations(d.Table, d.views(), cfg), api.HealthCheck())
 }
 
-func (d *Dependencies) developerOperations() []api.Operation {
+func (d *Dependencies) developerOperations(answers *sealed.Box) []api.Operation {
 	tokens := oauth.Config{
 		Clock: d.Clock, Signer: apptoken.NewSigner(d.signingSecrets, d.Table, d.Clock), Attempts: ratelimit.New(d.Table, d.Clock),
+		Answers: answers,
 	}
 	return append(developers.Operations(d.Table, d.Clock), oauth.Operations(d.Table, tokens)...)
 }

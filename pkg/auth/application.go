@@ -9,13 +9,15 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// ClientStore finds applications.
+// ClientStore finds applications and what users granted them.
 type ClientStore interface {
 	// Client reads an application of the organization with the scopes of its
 	// tokens; nil when there is none.
 	Client(ctx context.Context, organization, application value.ID) (*account.Client, error)
 	// EventualClient is Client, but may be a moment behind.
 	EventualClient(ctx context.Context, organization, application value.ID) (*account.Client, error)
+	// Grant reads a grant to the application; nil when there is none.
+	Grant(ctx context.Context, organization, application, id value.ID) (*account.Family, error)
 }
 
 // Applications says what the tokens of applications may do now: what it says is
@@ -23,9 +25,17 @@ type ClientStore interface {
 // behind, usually less than a second. It is safe for concurrent use.
 type Applications struct {
 	clients *recent[applicationKey, *account.Client]
+	grants  *recent[grantKey, bool] // whether it is there
 }
 
-type applicationKey struct{ organization, application value.ID }
+type (
+	applicationKey struct{ organization, application value.ID }
+	grantKey       struct {
+		applicationKey
+
+		grant value.ID
+	}
+)
 
 // NewApplications makes the checks of applications in the store.
 func NewApplications(store ClientStore, clock func() time.Time) *Applications {
@@ -35,13 +45,17 @@ func NewApplications(store ClientStore, clock func() time.Time) *Applications {
 		}
 		return store.EventualClient(ctx, k.organization, k.application)
 	}
-	return &Applications{newRecent(read, clock)}
+	readGrant := func(ctx context.Context, k grantKey, _, _ bool) (bool, error) {
+		f, err := store.Grant(ctx, k.organization, k.application, k.grant)
+		return f != nil, err
+	}
+	return &Applications{newRecent(read, clock), newRecent(readGrant, clock)}
 }
 
 // Refresh returns the principal of an application's token as the application is
 // now: without scopes that it may no longer have, and with its rate limit. It is
-// a denial when the application is suspended or deleted. A principal of another
-// kind stays as it is.
+// a denial when the application is suspended or deleted, or the token's grant was
+// revoked. A principal of another kind stays as it is.
 func (a *Applications) Refresh(ctx context.Context, p Principal) (Principal, *Denial, error) {
 	if p.Kind != KindApplication {
 		return p, nil, nil
@@ -65,7 +79,17 @@ func (a *Applications) Refresh(ctx context.Context, p Principal) (Principal, *De
 		return Principal{}, suspended(p), nil
 	}
 	p.Scopes, p.RateLimit = scopes, c.Application.RateLimit
-	return p, nil, nil
+	if p.GrantID.IsZero() {
+		return p, nil, nil
+	}
+	// No token is older than its grant, and the reading is strongly consistent.
+	granted, err := a.grants.get(ctx, grantKey{key, p.GrantID})
+	if err != nil || granted {
+		return p, nil, err
+	}
+	denial := deny("the grant of the bearer token was revoked or has expired; ask the user again")
+	denial.Of = p
+	return Principal{}, denial, nil
 }
 
 // settled is a time at which the token had been made, so that a reading since then

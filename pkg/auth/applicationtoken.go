@@ -103,8 +103,12 @@ func (a *applicationTokens) verify(ctx context.Context, token string) (Principal
 		denial, err := denialOf(err)
 		return Principal{}, denial, err
 	}
-	return Principal{
+	p := Principal{
 		Kind: KindApplication, OrganizationID: claims.OrganizationID, ApplicationID: claims.ApplicationID,
 		Scopes: ParseScopes(claims.Scope), ExpiresAt: claims.ExpiresAt.Time,
-	}, nil, nil
+	}
+	if user := claims.User; user != nil {
+		p.UserID, p.GrantID, p.SiteIDs = user.UserID, user.GrantID, user.SiteIDs
+	}
+	return p, nil, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 const (
@@ -69,6 +70,67 @@ func TestAnApplicationTokensPrincipal(t *testing.T) {
 	b.forward(time.Hour)
 	if _, outcome := b.withToken(t, token); !strings.HasPrefix(outcome, "token_expired: ") {
 		t.Errorf("after an hour: got %s", outcome)
+	}
+}
+
+// granted returns a token of the harness's application in the name of a user.
+func (b *harness) granted(t *testing.T) (token string, user apptoken.ForUser) {
+	t.Helper()
+	user = apptoken.ForUser{UserID: value.NewID(), GrantID: value.NewID(), SiteIDs: []value.ID{value.NewID()}}
+	token, err := b.signer(oneSecret, "").Sign(t.Context(), &apptoken.Grant{
+		ClientID: b.app.ClientID, OrganizationID: org, ApplicationID: b.app.ID, Scope: "orders:read products:read", User: &user,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.shelf.grants = map[value.ID]bool{user.GrantID: true}
+	return token, user
+}
+
+func TestATokenInAUsersNameIsLimitedAsTheUserAndTheApplicationAre(t *testing.T) {
+	b := newHarness(t, account.CreateApiKeyDto{})
+	b.shelf.tokenScopes = []string{"orders:read"}
+	token, user := b.granted(t)
+	got, outcome := b.withToken(t, token)
+	want := Principal{
+		Kind: KindApplication, OrganizationID: org, ApplicationID: b.app.ID, UserID: user.UserID, GrantID: user.GrantID, SiteIDs: user.SiteIDs,
+		Scopes: Scopes{OrdersRead}, RateLimit: 1234, ExpiresAt: start.Add(time.Hour), Credential: Digest(token),
+	}
+	got.ExpiresAt = got.ExpiresAt.UTC()
+	if diff := cmp.Diff(want, got); diff != "" || outcome != "ok" {
+		t.Errorf("%s: principal (-want +got):\n%s", outcome, diff)
+	}
+	if got.Subject() != b.app.ID.String() {
+		t.Errorf("subject: got %s, want the application", got.Subject())
+	}
+	sent := map[string]any{}
+	for name, v := range got.Context() {
+		sent[name] = v
+	}
+	read, err := PrincipalFromContext(sent)
+	read.ExpiresAt = read.ExpiresAt.UTC()
+	if diff := cmp.Diff(want, read); diff != "" || err != nil {
+		t.Errorf("through the gateway: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestATokenEndsWithTheUsersGrant(t *testing.T) {
+	b := newHarness(t, account.CreateApiKeyDto{})
+	token, user := b.granted(t)
+	b.shelf.frozen = func() *account.Client { return nil } // a replica lacks application and grant
+	if _, got := b.withToken(t, token); got != "ok" {
+		t.Errorf("while replicas are behind: got %s", got)
+	}
+	b.shelf.frozen = nil
+	b.shelf.change(func() { delete(b.shelf.grants, user.GrantID) })
+	b.forward(recentMaxAge)
+	if _, got := b.withToken(t, token); !strings.HasPrefix(got, "unauthenticated: the grant of the bearer token was revoked") {
+		t.Errorf("after its end: got %s", got)
+	}
+	b.shelf.err = errors.New("no answer")
+	b.forward(recentMaxAge)
+	if _, got := b.withToken(t, token); !strings.HasPrefix(got, "error") {
+		t.Errorf("without an answer of the table: got %s, want an error", got)
 	}
 }
 

@@ -25,6 +25,7 @@ type keyShelf struct {
 	credentials map[string]account.Credential
 	apps        map[value.ID]account.Application
 	tokenScopes []string
+	grants      map[value.ID]bool
 	published   apptoken.Published
 	keyReads    int
 	lookups     int
@@ -80,6 +81,15 @@ func (s *keyShelf) TouchKey(_ context.Context, c *account.Credential, _ time.Dur
 	defer s.mu.Unlock()
 	s.touches = append(s.touches, c.KeyID)
 	return s.touchErr
+}
+
+func (s *keyShelf) Grant(_ context.Context, _, _, id value.ID) (*account.Family, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil || !s.grants[id] {
+		return nil, s.err
+	}
+	return &account.Family{}, nil
 }
 
 // EventualClient answers with what the shelf held when it was frozen.

@@ -19,7 +19,7 @@ type PrincipalKind string
 const (
 	KindUser        PrincipalKind = "user"        // a person, by a user JWT
 	KindKey         PrincipalKind = "key"         // an API key of an application
-	KindApplication PrincipalKind = "application" // an application's own token
+	KindApplication PrincipalKind = "application" // a token of an application, its own or by a user's grant
 )
 
 // MaxSites is the most sites that one credential may name.
@@ -30,9 +30,10 @@ const MaxSites = 100
 type Principal struct {
 	Kind           PrincipalKind
 	OrganizationID value.ID
-	UserID         value.ID // zero unless Kind is KindUser
+	UserID         value.ID // zero unless Kind is KindUser or GrantID is set
 	ApplicationID  value.ID // zero for users
 	KeyID          value.ID // zero unless Kind is KindKey
+	GrantID        value.ID // zero unless an application acts in a user's name
 	Scopes         Scopes
 	SiteIDs        []value.ID // nil: every site; never empty
 	Networks       []string   // from which the credential is accepted; nil: from every address; never empty
@@ -79,6 +80,7 @@ const (
 	contextUser         = "userId"
 	contextApplication  = "applicationId"
 	contextKey          = "keyId"
+	contextGrant        = "grantId"
 	contextScopes       = "scopes"
 	contextSites        = "siteIds"
 	contextNetworks     = "networks"
@@ -105,6 +107,7 @@ func (p *Principal) Context() map[string]string {
 	setID(contextUser, p.UserID)
 	setID(contextApplication, p.ApplicationID)
 	setID(contextKey, p.KeyID)
+	setID(contextGrant, p.GrantID)
 	if p.SiteIDs != nil {
 		sites := make([]string, len(p.SiteIDs))
 		for i, id := range p.SiteIDs {
@@ -152,6 +155,7 @@ func PrincipalFromContext(ctx map[string]any) (Principal, error) {
 	p.UserID = id(contextUser, p.Kind == KindUser)
 	p.ApplicationID = id(contextApplication, p.Kind != KindUser)
 	p.KeyID = id(contextKey, p.Kind == KindKey)
+	p.GrantID = id(contextGrant, false)
 	if _, limited := ctx[contextSites]; limited && strings.TrimSpace(get(contextSites)) == "" {
 		err = errors.Join(err, errors.New("limited to no site"))
 	}

@@ -14,6 +14,7 @@ type applicationItem struct {
 	Version     int64 // rises with every write to the item
 	TokenScopes []string
 	Secrets     account.ClientSecrets
+	Public      bool
 	// Keys maps the text id of each key that is not revoked to when it expires (ms,
 	// 0: never). The limit of active keys counts them: a condition can see the map
 	// exactly.
@@ -127,17 +128,24 @@ func (t *Table) deletion(ctx context.Context, org value.ID, app *account.Applica
 	return append(writes, t.update(countKey(org), count, always, values)), nil
 }
 
-// deleteKeys removes the keys of a deleted application, and the remaining
-// credentials of expired and revoked ones. None of them could be used: a
-// credential without its application is refused.
+// deleteKeys removes the keys of a deleted application, the remaining credentials
+// of expired and revoked ones, and the grants to it. None of them could be used:
+// a credential without its application is refused.
 func (t *Table) deleteKeys(ctx context.Context, org, application value.ID) error {
 	keys, err := collect(ctx, t, partition(apiKeyPartition(org, application), ""), 0, decodeKey)
+	if err != nil {
+		return err
+	}
+	grants, err := t.Grants(ctx, org, application)
 	if err != nil {
 		return err
 	}
 	var gone []ItemRef
 	for _, k := range keys {
 		gone = append(gone, ItemRef{apiKeyKey(org, application, k.ID)}, ItemRef{credentialKey(k.TextID())})
+	}
+	for i := range grants {
+		gone = append(gone, ItemRef{grantKey(org, application, grants[i].ID)})
 	}
 	return t.RemoveItems(ctx, gone)
 }

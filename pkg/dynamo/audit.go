@@ -18,8 +18,8 @@ import (
 
 // attrChangedBy is the entry that the item's last change makes in the audit trail.
 // Writes that make none leave it as it is. An item that is removed cannot hold it:
-// the entry of an application's deletion is in the count of applications, which the
-// same transaction changes.
+// the entry of an application's or a grant's deletion is in the count of applications,
+// which the same transaction changes.
 const attrChangedBy = "changedBy"
 
 // authored adds the entry of a change to the attributes that it writes; by is nil
@@ -67,6 +67,9 @@ func changedFields(old, next item) ([]string, error) {
 	}
 	if !reflect.DeepEqual(old["TokenScopes"], next["TokenScopes"]) {
 		fields = append(fields, "scopes")
+	}
+	if !reflect.DeepEqual(old["Public"], next["Public"]) {
+		fields = append(fields, "type")
 	}
 	both := maps.Clone(was)
 	maps.Copy(both, is)

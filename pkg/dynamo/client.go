@@ -48,7 +48,7 @@ func decodeClient(it item) (*account.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &account.Client{Application: app, TokenScopes: stored.TokenScopes, Secrets: stored.Secrets}, nil
+	return &account.Client{Application: app, TokenScopes: stored.TokenScopes, Secrets: stored.Secrets, Public: stored.Public}, nil
 }
 
 // ChangeClient stores what change makes of the application's client and
@@ -84,7 +84,7 @@ func (t *Table) changeClient(
 			version := getNumber(it, attrItemVersion)
 			attributes := item{
 				attrDoc: encodeDoc(c.Application.Masked()), attrItemVersion: num(version + 1),
-				"TokenScopes": attribute(c.TokenScopes), "Secrets": attribute(c.Secrets),
+				"TokenScopes": attribute(c.TokenScopes), "Secrets": attribute(c.Secrets), "Public": boolean(c.Public),
 			}
 			w := t.set(applicationKey(org, id), authored(attributes, c.Application.ChangedBy), ifEqual(attrItemVersion, version))
 			return t.withAnswers([]write{w}, kept), nil

@@ -38,6 +38,7 @@ const (
 	typeCredential   = "cred"
 	typeClient       = "cli"
 	typeSigningKeys  = "sgn"
+	typeGrant        = "grt"
 	typeCounters     = "ctr"
 	typePermits      = "slt"
 	typeHour         = "hour"
@@ -125,14 +126,15 @@ func payloadKey(org, event value.ID) key {
 	return key{"ORG#" + org.String() + "#PAYLOAD#" + event.String(), "PAYLOAD"}
 }
 
-// developerPartition holds an organization's applications, endpoints and
-// recoveries, which are few and read together.
+// developerPartition holds an organization's applications, endpoints,
+// recoveries and grants, which are few and read together.
 func developerPartition(org value.ID) string { return "ORG#" + org.String() + "#DEV" }
 
 const (
 	applicationPrefix = "APP#"
 	endpointPrefix    = "ENDPOINT#"
 	recoveryPrefix    = "RECOVERY#"
+	grantPrefix       = "GRANT#"
 )
 
 func applicationKey(org, id value.ID) key {
@@ -145,6 +147,12 @@ func endpointKey(org, id value.ID) key {
 
 func recoveryKey(org, endpoint, id value.ID) key {
 	return key{developerPartition(org), recoveryPrefix + endpoint.String() + "#" + id.String()}
+}
+
+func applicationGrants(application value.ID) string { return grantPrefix + application.String() + "#" }
+
+func grantKey(org, application, id value.ID) key {
+	return key{developerPartition(org), applicationGrants(application) + id.String()}
 }
 
 func countKey(org value.ID) key { return key{developerPartition(org), "COUNT"} }

@@ -168,6 +168,12 @@ func TestEraseLeavesNothing(t *testing.T) {
 	other := s.neighbour(t)
 	s.Endpoint(t, "*")
 	other.Endpoint(t, "*")
+	for _, of := range []state{s, other} {
+		grant, _ := account.NewFamily(account.Grant{OrganizationID: of.Org, ApplicationID: of.App, UserID: value.NewID()}, s.Now())
+		if err := s.Table.CreateGrant(t.Context(), grant); err != nil {
+			t.Fatal(err)
+		}
+	}
 	gone, stays := newPerson("quenby"), newPerson("tamsin")
 	theirs := gone
 	theirs.name, theirs.email = "ottoline", "ottoline@example.com"

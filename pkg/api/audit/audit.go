@@ -33,9 +33,12 @@ const (
 	ApplicationDeleted       Action = "application.deleted" // with its keys and endpoints
 	ApplicationSecretRotated Action = "application.secretRotated"
 	ApplicationScopesSet     Action = "application.tokenScopesSet"
+	ApplicationClientSet     Action = "application.clientSet"
 	ApplicationAlertsSet     Action = "application.alertsSet"
 	ApplicationAlertsRemoved Action = "application.alertsRemoved"
 	ApplicationTokenIssued   Action = "application.tokenIssued"
+	GrantCreated             Action = "grant.created"
+	GrantRevoked             Action = "grant.revoked"
 	KeyCreated               Action = "apiKey.created"
 	KeyRevoked               Action = "apiKey.revoked"
 	EndpointCreated          Action = "endpoint.created"
@@ -49,8 +52,8 @@ const (
 func Changes() []string {
 	actions := []Action{
 		ApplicationCreated, ApplicationUpdated, ApplicationSuspended, ApplicationActivated, ApplicationDeleted, ApplicationSecretRotated,
-		ApplicationScopesSet, ApplicationAlertsSet, ApplicationAlertsRemoved, KeyCreated, KeyRevoked,
-		EndpointCreated, EndpointUpdated, EndpointDeleted, EndpointSecretRotated,
+		ApplicationScopesSet, ApplicationClientSet, ApplicationAlertsSet, ApplicationAlertsRemoved, GrantCreated, GrantRevoked,
+		KeyCreated, KeyRevoked, EndpointCreated, EndpointUpdated, EndpointDeleted, EndpointSecretRotated,
 	}
 	names := make([]string, len(actions))
 	for i, a := range actions {
@@ -131,8 +134,11 @@ func (e *Entry) Write(ctx context.Context, logger *slog.Logger) {
 func actor(p *auth.Principal) slog.Attr {
 	a := ActorOf(p)
 	attrs := []any{"kind", a.Kind, "id", a.ID.String()}
-	if p.Kind == auth.KindKey {
+	switch {
+	case p.Kind == auth.KindKey:
 		attrs = append(attrs, "applicationId", p.ApplicationID.String())
+	case !p.GrantID.IsZero():
+		attrs = append(attrs, "userId", p.UserID.String(), "grantId", p.GrantID.String())
 	}
 	return slog.Group("actor", attrs...)
 }

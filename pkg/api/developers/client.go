@@ -11,7 +11,10 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 )
 
-const tokenScopesPath = applicationPath + "/token-scopes"
+const (
+	tokenScopesPath = applicationPath + "/token-scopes"
+	clientPath      = applicationPath + "/client"
+)
 
 func (a *area) clientOperations() []api.Operation {
 	changed := []int{http.StatusConflict, http.StatusPreconditionFailed}
@@ -36,9 +39,23 @@ func (a *area) clientOperations() []api.Operation {
 			Description: "The scopes that tokens of the application may have. A new application has the read scopes of its creator. You can add the scopes that you have and remove any: 403 names " +
 				"those that you lack. Everybody who has the client secret gets tokens with them. With webhooks:read or webhooks:write its " +
 				"tokens manage only the application's own webhook endpoints; with records:write they post records. A removed scope also leaves issued tokens " +
-				"within 5 s.",
+				"within 5 s. They also bound what users can grant to it.",
 			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersAdmin, Params: []api.Param{api.IfMatch()},
 			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Tagged: true, Errors: changed, Audit: audit.ApplicationScopesSet, Handle: a.setTokenScopes,
+		},
+		{
+			ID: "getApplicationClient", Method: http.MethodGet, Path: clientPath,
+			Summary: "Read whether an application keeps a secret", Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersRead,
+			Result: account.ClientDto{}, Handle: a.clientType,
+		},
+		{
+			ID: "setApplicationClient", Method: http.MethodPut, Path: clientPath,
+			Summary: "Set whether an application keeps a secret",
+			Description: "A new application is CONFIDENTIAL. A PUBLIC one gets tokens in the name of users without its secret, by its clientId " +
+				"and PKCE, and none of its own. Issued tokens stay valid.",
+			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersWrite, Params: []api.Param{api.IfMatch()},
+			Body: account.ClientDto{}, Result: account.ClientDto{}, Tagged: true, Errors: changed,
+			Audit: audit.ApplicationClientSet, Handle: a.setClientType,
 		},
 	}
 }
@@ -111,4 +128,32 @@ func answerScopes(client *account.Client, err error) (*api.Response, error) {
 		return nil, err
 	}
 	return api.OK(shownScopes(client))
+}
+
+func (a *area) clientType(r *api.Request) (*api.Response, error) {
+	return answerType(foundClient(a.store.Client(r.Context(), r.Organization(), r.PathID("id"))))
+}
+
+func (a *area) setClientType(r *api.Request) (*api.Response, error) {
+	public, err := account.ParseClient(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return answerType(foundClient(a.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"), func(client *account.Client) error {
+		if err := checkIfMatch(r, client.Shape()); err != nil {
+			return err
+		}
+		if client.Public != public {
+			client.Application.ChangedBy = r.Change(client.Application.ID, client.Application.ID)
+		}
+		client.Public = public
+		return nil
+	})))
+}
+
+func answerType(client *account.Client, err error) (*api.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	return api.OK(client.Shape())
 }

@@ -58,6 +58,7 @@ type Store interface {
 	ApplicationStore
 	KeyStore
 	ClientStore
+	GrantStore
 	UsageStore
 	AuditStore
 	FailureStore
@@ -74,5 +75,6 @@ func (a *area) now() value.Time { return value.TimeOf(a.clock()) }
 // Operations returns every operation of this area.
 func Operations(store Store, clock func() time.Time) []api.Operation {
 	a := &area{store, clock}
-	return append(slices.Concat(a.applicationOperations(), a.clientOperations(), a.keyOperations()), a.usageOperation(), a.failuresOperation(), a.auditOperation())
+	return append(slices.Concat(a.applicationOperations(), a.clientOperations(), a.keyOperations(), a.grantOperations()),
+		a.usageOperation(), a.failuresOperation(), a.auditOperation())
 }

@@ -1,8 +1,9 @@
-// Package oauth answers the operations by which an application gets tokens of
-// its own: the token endpoint (RFC 6749, section 4.4), the keys that verify
-// tokens (RFC 7517) and the metadata that describes both (RFC 8414). It gives a
-// token only to a client that proves its secret, and shows nobody else whether
-// a client exists. Package apptoken signs, and package auth accepts tokens.
+// Package oauth answers the operations by which an application gets tokens, of
+// its own or in the name of a user: what the authorization endpoint's page asks
+// and decides, the token endpoint (RFC 6749), the keys that verify
+// tokens (RFC 7517) and the metadata that describes all (RFC 8414). It gives a
+// token only to a client that proves its secret, or by a user's grant to one that is public, and shows
+// nobody else whether a confidential client exists. Package apptoken signs, and package auth accepts tokens.
 package oauth
 
 import (
@@ -13,20 +14,23 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
+	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 const (
 	tokenPath    = "/oauth/token"
+	consentPath  = "/portal/authorize"
 	jwksPath     = "/.well-known/jwks.json"
 	metadataPath = "/.well-known/oauth-authorization-server"
 	tag          = "Tokens"
 )
 
-// ClientStore finds clients.
-type ClientStore interface {
+// Store finds clients, and keeps what users granted them.
+type Store interface {
 	// ClientByID returns nil when there is none.
 	ClientByID(ctx context.Context, id value.ID) (*account.Client, error)
+	GrantStore
 }
 
 // Signer makes tokens.
@@ -39,19 +43,23 @@ type Signer interface {
 type Config struct {
 	Clock  func() time.Time
 	Signer Signer
-	// Attempts limits how often a wrong secret is presented for a client.
+	// Attempts limits how often something wrong is presented for a client.
 	Attempts api.Limiter
+	Answers  *sealed.Box // seals answers that may have to be given again
 }
 
 type area struct {
-	clients ClientStore
-	cfg     Config
+	store Store
+	cfg   Config
 }
 
+func (a *area) now() value.Time { return value.TimeOf(a.cfg.Clock()) }
+
 // Operations returns every operation of this area.
-func Operations(clients ClientStore, cfg Config) []api.Operation {
-	a := &area{clients: clients, cfg: cfg}
+func Operations(store Store, cfg Config) []api.Operation {
+	a := &area{store: store, cfg: cfg}
 	operations := []api.Operation{
+		a.authorizeOperation(),
 		a.tokenOperation(),
 		{
 			ID: "getJwks", Method: http.MethodGet, Path: jwksPath, Summary: "Read the keys of application tokens",
@@ -60,7 +68,7 @@ func Operations(clients ClientStore, cfg Config) []api.Operation {
 			Result: apptoken.KeySet{}, Errors: []int{http.StatusServiceUnavailable}, Handle: a.jwks,
 		},
 		{
-			ID: "getOauthMetadata", Method: http.MethodGet, Path: metadataPath, Summary: "Read the metadata of the token endpoint",
+			ID: "getOauthMetadata", Method: http.MethodGet, Path: metadataPath, Summary: "Read the metadata of the authorization server",
 			Description: "RFC 8414. The issuer is the base URL of this request. The claim aud of every token is " + apptoken.Audience + ".",
 			Result:      Metadata{}, Handle: metadata,
 		},
@@ -83,20 +91,25 @@ func (a *area) jwks(r *api.Request) (*api.Response, error) {
 
 // Metadata is the authorization server's metadata (RFC 8414, section 2).
 type Metadata struct {
-	Issuer        string   `json:"issuer" format:"uri" doc:"The base URL of the API, as this request reached it; the claim iss of its tokens."`
-	TokenEndpoint string   `json:"token_endpoint" format:"uri" doc:"The token endpoint."`
-	JWKSURI       string   `json:"jwks_uri" format:"uri" doc:"The keys that verify tokens."`
-	Scopes        []string `json:"scopes_supported" doc:"The scopes that an application can be granted."`
-	ResponseTypes []string `json:"response_types_supported" doc:"none: the service has no authorization endpoint."`
-	GrantTypes    []string `json:"grant_types_supported" doc:"client_credentials."`
-	AuthMethods   []string `json:"token_endpoint_auth_methods_supported" doc:"client_secret_basic and client_secret_post."`
-	Documentation string   `json:"service_documentation" format:"uri" doc:"The documentation for people."`
+	Issuer                string   `json:"issuer" format:"uri" doc:"The base URL of the API, as this request reached it; the claim iss of its tokens."`
+	AuthorizationEndpoint string   `json:"authorization_endpoint" format:"uri" doc:"The page that asks a user."`
+	TokenEndpoint         string   `json:"token_endpoint" format:"uri" doc:"The token endpoint."`
+	JWKSURI               string   `json:"jwks_uri" format:"uri" doc:"The keys that verify tokens."`
+	Scopes                []string `json:"scopes_supported" doc:"The scopes that an application can be granted; a user grants no records:write."`
+	ResponseTypes         []string `json:"response_types_supported" doc:"code."`
+	ResponseModes         []string `json:"response_modes_supported" doc:"query."`
+	GrantTypes            []string `json:"grant_types_supported" doc:"client_credentials, authorization_code and refresh_token."`
+	ChallengeMethods      []string `json:"code_challenge_methods_supported" doc:"S256."`
+	NamesIssuer           bool     `json:"authorization_response_iss_parameter_supported" doc:"true: an authorization response names the issuer (RFC 9207)."`
+	AuthMethods           []string `json:"token_endpoint_auth_methods_supported" doc:"client_secret_basic, client_secret_post and, of a PUBLIC application, none."`
+	Documentation         string   `json:"service_documentation" format:"uri" doc:"The documentation for people."`
 }
 
 func metadata(r *api.Request) (*api.Response, error) {
 	return published(Metadata{
-		Issuer: r.BaseURL, TokenEndpoint: r.BaseURL + tokenPath, JWKSURI: r.BaseURL + jwksPath,
-		Scopes: account.TokenScopes(), ResponseTypes: []string{"none"}, GrantTypes: []string{clientCredentials},
-		AuthMethods: []string{"client_secret_basic", "client_secret_post"}, Documentation: r.BaseURL + "/docs",
+		Issuer: r.BaseURL, AuthorizationEndpoint: r.BaseURL + consentPath, TokenEndpoint: r.BaseURL + tokenPath, JWKSURI: r.BaseURL + jwksPath,
+		Scopes: account.TokenScopes(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
+		GrantTypes: []string{clientCredentials, authorizationCode, refreshToken}, ChallengeMethods: []string{"S256"}, NamesIssuer: true,
+		AuthMethods: []string{"client_secret_basic", "client_secret_post", "none"}, Documentation: r.BaseURL + "/docs",
 	}), nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
 	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
@@ -36,6 +37,7 @@ type harness struct {
 	*servicetest.Service
 	server  *api.Server
 	client  account.Application // with its secret
+	user    *auth.Principal     // who asks for operations that take credentials; nil: nobody
 	failing error               // of reading the signing secret
 }
 
@@ -46,10 +48,17 @@ func newHarness(t testing.TB) *harness {
 		return apptoken.Secrets{Current: strings.Repeat("s", 64)}, h.failing
 	}
 	limiter := ratelimit.New(h.Table, h.Time)
+	box, err := sealed.NewBox(make([]byte, sealed.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
 	h.server = api.NewServer(oauth.Operations(h.Table, oauth.Config{
-		Clock: h.Time, Signer: apptoken.NewSigner(secrets, h.Table, h.Time), Attempts: limiter,
+		Clock: h.Time, Signer: apptoken.NewSigner(secrets, h.Table, h.Time), Attempts: limiter, Answers: box,
 	}), api.Config{
 		Caller: func(*http.Request) api.Caller {
+			if h.user != nil {
+				return api.Caller{Principal: *h.user, RequestID: "r", BaseURL: base}
+			}
 			return api.Caller{Err: auth.ErrNoPrincipal, RequestID: "r", BaseURL: base}
 		},
 		Limiter: limiter, Clock: h.Time, Logger: h.Leaks.Logger(),
@@ -306,11 +315,12 @@ func TestKeysAndMetadataArePublic(t *testing.T) {
 		t.Errorf("keys: %v (-published +answered):\n%s", err, diff)
 	}
 	meta := h.do("GET", "/.well-known/oauth-authorization-server", "")
-	want := `{"issuer":"https://api.example.com/prod","token_endpoint":"https://api.example.com/prod/oauth/token",` +
-		`"jwks_uri":"https://api.example.com/prod/.well-known/jwks.json",` +
-		`"scopes_supported":["` + strings.Join(account.TokenScopes(), `","`) + `"],` +
-		`"response_types_supported":["none"],"grant_types_supported":["client_credentials"],` +
-		`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],"service_documentation":"https://api.example.com/prod/docs"}`
+	want := `{"issuer":"https://api.example.com/prod","authorization_endpoint":"https://api.example.com/prod/portal/authorize",` +
+		`"token_endpoint":"https://api.example.com/prod/oauth/token","jwks_uri":"https://api.example.com/prod/.well-known/jwks.json",` +
+		`"scopes_supported":["` + strings.Join(account.TokenScopes(), `","`) + `"],"response_types_supported":["code"],"response_modes_supported":["query"],` +
+		`"grant_types_supported":["client_credentials","authorization_code","refresh_token"],"code_challenge_methods_supported":["S256"],` +
+		`"authorization_response_iss_parameter_supported":true,` +
+		`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post","none"],"service_documentation":"https://api.example.com/prod/docs"}`
 	if meta.Status != 200 || meta.Body != want {
 		t.Errorf("metadata: got %d %s\nwant %s", meta.Status, meta.Body, want)
 	}

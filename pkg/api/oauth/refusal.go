@@ -15,13 +15,15 @@ import (
 // TokenError is the shape of every error of the token endpoint (RFC 6749,
 // section 5.2), except that of a wrong method.
 type TokenError struct {
-	Error       string `json:"error" doc:"invalid_request, invalid_client, invalid_scope, unauthorized_client, unsupported_grant_type, temporarily_unavailable or server_error."`
+	Error       string `json:"error" doc:"invalid_request, invalid_client, invalid_grant, invalid_scope, unauthorized_client, unsupported_grant_type, temporarily_unavailable or server_error."`
 	Description string `json:"error_description" doc:"How to correct the request."`
 }
 
 // Codes of errors. RFC 6749 has the last two for its authorization endpoint.
 const (
 	codeInvalidRequest     = "invalid_request"
+	codeInvalidScope       = "invalid_scope"
+	codeUnauthorizedClient = "unauthorized_client"
 	unsupportedGrantType   = "unsupported_grant_type"
 	temporarilyUnavailable = "temporarily_unavailable"
 	serverError            = "server_error"
@@ -36,6 +38,8 @@ type refusal struct {
 }
 
 func (e *refusal) Error() string { return e.code + ": " + e.description }
+
+var errSuspended = &refusal{code: codeUnauthorizedClient, description: "the application is suspended; its owner or an admin can activate it"}
 
 // credential is the code if what a client presents is refused, and not the form
 // of its request.

@@ -17,8 +17,10 @@ import (
 
 const (
 	clientCredentials = "client_credentials"
+	authorizationCode = "authorization_code"
+	refreshToken      = "refresh_token"
 
-	// maxAttempts is how many wrong secrets in 60 s are looked at for a client.
+	// maxAttempts is how many wrong secrets, codes and refresh tokens in 60 s are looked at for a client.
 	// They count apart from the application's own requests, so that who knows a
 	// client id alone cannot use these up.
 	maxAttempts = 60
@@ -26,30 +28,39 @@ const (
 
 // TokenRequest documents the form of a request for a token.
 type TokenRequest struct {
-	GrantType    string `json:"grant_type" enum:"client_credentials" doc:"Always client_credentials."`
-	Scope        string `json:"scope" required:"false" doc:"Scopes separated by spaces, each one of the application's token scopes. Absent: all of them."`
+	GrantType    string `json:"grant_type" enum:"client_credentials,authorization_code,refresh_token" doc:"client_credentials: for the application itself. authorization_code, refresh_token: in the name of a user who allowed it."`
+	Scope        string `json:"scope" required:"false" doc:"Scopes separated by spaces, each one of the application's token scopes; in the name of a user those of the grant count. Absent: all of them."`
 	ClientID     string `json:"client_id" required:"false" format:"uuid" doc:"The application's clientId, unless it is sent by HTTP Basic."`
-	ClientSecret string `json:"client_secret" required:"false" doc:"The application's clientSecret, unless it is sent by HTTP Basic."`
+	ClientSecret string `json:"client_secret" required:"false" doc:"The application's clientSecret, unless it is sent by HTTP Basic or the application is PUBLIC."`
+	Code         string `json:"code" required:"false" doc:"The code of the authorization response."`
+	CodeVerifier string `json:"code_verifier" required:"false" doc:"The text whose SHA-256 was the code_challenge (RFC 7636)."`
+	RedirectURI  string `json:"redirect_uri" required:"false" format:"uri" doc:"The redirect_uri of the authorization request, if it had one."`
+	RefreshToken string `json:"refresh_token" required:"false" doc:"The refresh token of the last answer."`
 }
 
 // Token is the answer to a request for a token (RFC 6749, section 5.1).
 type Token struct {
-	AccessToken string `json:"access_token" doc:"Send it as Authorization: Bearer."`
-	TokenType   string `json:"token_type" doc:"Bearer."`
-	ExpiresIn   int    `json:"expires_in" doc:"Seconds until it expires: 3600."`
-	Scope       string `json:"scope" doc:"The granted scopes, separated by spaces."`
+	AccessToken  string `json:"access_token" doc:"Send it as Authorization: Bearer."`
+	TokenType    string `json:"token_type" doc:"Bearer."`
+	ExpiresIn    int    `json:"expires_in" doc:"Seconds until it expires: 3600."`
+	Scope        string `json:"scope" doc:"The granted scopes, separated by spaces."`
+	RefreshToken string `json:"refresh_token,omitzero" required:"false" doc:"Only in the name of a user: gets the next token, once."`
 }
 
 func (a *area) tokenOperation() api.Operation {
 	return api.Operation{
 		ID: "createToken", Method: http.MethodPost, Path: tokenPath,
 		Summary: "Get a token for an application",
-		Description: "The grant client_credentials of OAuth 2.0 (RFC 6749, section 4.4). Its body is a form, and " +
-			"its errors are those of RFC 6749. Authenticate by HTTP Basic, clientId and clientSecret each form-encoded before, or by client_id and " +
-			"client_secret in the body; both together are invalid_request. An unknown client and a wrong secret get the same answer: " +
+		Description: "The token endpoint of OAuth 2.0 (RFC 6749) for the grants client_credentials, authorization_code with PKCE, " +
+			"and refresh_token. Its body is a form, and its errors are those of RFC 6749. Authenticate by HTTP Basic, clientId and clientSecret each form-encoded before, or by client_id and " +
+			"client_secret in the body; both together are invalid_request; " +
+			"a PUBLIC application sends its client_id alone, and takes no client_credentials. An unknown client and a wrong secret get the same answer: " +
 			"401 invalid_client. After Basic the answer challenges; API Gateway renames its WWW-Authenticate to x-amzn-remapped-www-authenticate. " +
 			"A suspended application is unauthorized_client; after temporarily_unavailable, wait as Retry-After says. The request counts against " +
-			"the application's rate limit. A token works for an hour. It ends within 5 s after the application is suspended or deleted; a rotation of the client secret leaves it valid.",
+			"the application's rate limit. A token works for an hour. It ends within 5 s after the application is suspended or deleted; a rotation of the client secret leaves it valid. " +
+			"A token in the name of a user also ends with the grant. Each refresh token works once; the one before the newest gets " +
+			"the same answer again for 10 s, and any older one, or a second use of the code, ends the grant: invalid_grant. " +
+			"A grant ends after 30 days.",
 		Body: TokenRequest{}, BodyType: "application/x-www-form-urlencoded", Result: Token{},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
 		Handle: a.token, Counted: true, Refuse: &api.Refusals{Shape: TokenError{}, Answer: answerError},
@@ -65,40 +76,65 @@ func (a *area) token(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	give := a.ownToken
 	switch form["grant_type"] {
 	case "":
-		return nil, invalidRequest("grant_type is required: send client_credentials")
+		return nil, invalidRequest("grant_type is required: send client_credentials, authorization_code or refresh_token")
 	case clientCredentials:
+	case authorizationCode, refreshToken:
+		give = a.grantedToken
 	default:
-		return nil, &refusal{code: unsupportedGrantType, description: "grant_type must be client_credentials"}
+		return nil, &refusal{
+			code: unsupportedGrantType, description: "grant_type must be client_credentials, authorization_code or refresh_token",
+		}
 	}
 	client, err := a.authenticate(r, presented)
 	if err != nil {
 		return nil, err
 	}
-	app := client.Application
-	if err := r.Admit(auth.Principal{
-		Kind: auth.KindApplication, OrganizationID: app.OrganizationID, ApplicationID: app.ID, RateLimit: app.RateLimit,
-	}); err != nil {
-		return nil, err
-	}
-	if app.Status == account.Suspended {
-		return nil, &refusal{code: "unauthorized_client", description: "the application is suspended; its owner or an admin can activate it"}
-	}
-	scope, err := scopeOf(form["scope"], client.TokenScopes)
-	if err != nil {
-		return nil, err
-	}
-	token, err := a.cfg.Signer.Sign(r.Context(), &apptoken.Grant{
-		Issuer: r.BaseURL, ClientID: app.ClientID, OrganizationID: app.OrganizationID, ApplicationID: app.ID, Scope: scope,
-	})
+	token, err := give(r, client, form)
 	if err != nil {
 		return nil, err
 	}
 	r.Issued()
-	return &api.Response{Header: notStored(), JSON: Token{
-		AccessToken: token, TokenType: "Bearer", ExpiresIn: int(apptoken.Lifetime.Seconds()), Scope: scope,
-	}}, nil
+	return &api.Response{Header: notStored(), JSON: token}, nil
+}
+
+// ownToken gives an application a token of its own.
+func (a *area) ownToken(r *api.Request, client *account.Client, form map[string]string) (Token, error) {
+	if client.Public {
+		return Token{}, &refusal{code: codeUnauthorizedClient, description: "the application is PUBLIC: it gets tokens in the name of users only"}
+	}
+	if err := a.admit(r, client.Application); err != nil {
+		return Token{}, err
+	}
+	scope, refused := scopeOf(form["scope"], client.TokenScopes)
+	if refused != nil {
+		return Token{}, refused
+	}
+	return a.sign(r, client.Application, scope, nil)
+}
+
+// admit counts the request against the application's limit, and refuses one that
+// is suspended.
+func (a *area) admit(r *api.Request, app *account.Application) error {
+	if err := r.Admit(auth.Principal{
+		Kind: auth.KindApplication, OrganizationID: app.OrganizationID, ApplicationID: app.ID, RateLimit: app.RateLimit,
+	}); err != nil {
+		return err
+	}
+	if app.Status == account.Suspended {
+		return errSuspended
+	}
+	return nil
+}
+
+// sign makes a token of the application, in the user's name unless that is nil.
+func (a *area) sign(r *api.Request, app *account.Application, scope string, user *apptoken.ForUser) (Token, error) {
+	token, err := a.cfg.Signer.Sign(r.Context(), &apptoken.Grant{
+		Issuer: r.BaseURL, ClientID: app.ClientID, OrganizationID: app.OrganizationID, ApplicationID: app.ID, Scope: scope, User: user,
+	})
+	return Token{AccessToken: token, TokenType: "Bearer", ExpiresIn: int(apptoken.Lifetime.Seconds()), Scope: scope}, err
 }
 
 // notStored is demanded by RFC 6749, section 5.1, and due to errors, too.
@@ -114,7 +150,9 @@ func parseForm(body []byte) (map[string]string, error) {
 		return nil, invalidRequest("the body is not a valid form: encode it as application/x-www-form-urlencoded")
 	}
 	form := map[string]string{}
-	for _, name := range []string{"grant_type", "scope", "client_id", "client_secret"} {
+	for _, name := range []string{
+		"grant_type", "scope", "client_id", "client_secret", "code", "code_verifier", "redirect_uri", "refresh_token",
+	} {
 		if len(values[name]) > 1 {
 			return nil, invalidRequest(name + " must be given once")
 		}
@@ -147,7 +185,7 @@ func credentialsOf(header http.Header, form map[string]string) (c credentials, e
 			return c, invalidRequest("client_id must be that of HTTP Basic: send one of them")
 		}
 	}
-	if c.id == "" || c.secret == "" {
+	if c.id == "" || c.basic && c.secret == "" {
 		return c, invalidClient(c.basic, "send the client's id and secret by HTTP Basic, or as client_id and client_secret in the body")
 	}
 	return c, nil
@@ -168,46 +206,53 @@ func basic(header string) (id, secret string, err error) {
 	return id, secret, nil
 }
 
-// authenticate returns the client whose secret is presented.
+// authenticate returns the client whose secret is presented, or a public one
+// that presents none.
 func (a *area) authenticate(r *api.Request, c credentials) (*account.Client, error) {
 	refused := invalidClient(c.basic, "the client is not known or its secret is wrong")
 	id, err := value.ParseID(c.id)
 	if err != nil {
 		return nil, refused
 	}
-	client, err := a.clients.ClientByID(r.Context(), id)
+	client, err := a.store.ClientByID(r.Context(), id)
 	switch {
 	case err != nil:
 		return nil, err
 	case client == nil:
 		return nil, refused
-	case client.Secrets.Accept(c.secret, value.TimeOf(a.cfg.Clock())):
+	case c.secret == "" && client.Public, client.Secrets.Accept(c.secret, value.TimeOf(a.cfg.Clock())):
 		return client, nil
 	}
+	return nil, a.wrong(r, client, refused)
+}
+
+// wrong counts something wrong that was presented for the client, and returns how
+// it is refused.
+func (a *area) wrong(r *api.Request, client *account.Client, refused error) error {
 	r.Claim(client.Application.OrganizationID, client.Application.ID)
 	d, err := a.cfg.Attempts.Admit(r.Context(), 1, ratelimit.Subject{ID: client.Application.ID.String() + "#attempts", Limit: maxAttempts})
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case !d.Allowed:
-		return nil, &refusal{
+		return &refusal{
 			code: temporarilyUnavailable, status: http.StatusTooManyRequests, retryAfter: d.RetryAfter,
-			description: "too many wrong secrets for this client; wait as Retry-After says",
+			description: "too many wrong secrets, codes or refresh tokens for this client; wait as Retry-After says",
 		}
 	}
-	return nil, refused
+	return refused
 }
 
 // scopeOf checks the scopes that are asked for, and returns them sorted.
-func scopeOf(asked string, allowed []string) (string, error) {
-	if strings.TrimSpace(asked) == "" {
+func scopeOf(asked string, allowed []string) (string, *refusal) {
+	if strings.TrimSpace(asked) == "" && len(allowed) > 0 {
 		return strings.Join(allowed, " "), nil
 	}
 	scopes := strings.Fields(asked)
 	slices.Sort(scopes)
 	scopes = slices.Compact(scopes)
-	if slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(allowed, s) }) {
-		return "", &refusal{code: "invalid_scope", description: "the application's tokens may have: " + strings.Join(allowed, " ")}
+	if len(scopes) == 0 || slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(allowed, s) }) {
+		return "", &refusal{code: codeInvalidScope, description: "the application's tokens may have: " + strings.Join(allowed, " ")}
 	}
 	return strings.Join(scopes, " "), nil
 }

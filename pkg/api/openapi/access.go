@@ -46,7 +46,7 @@ func holders(access api.Access, scopes auth.Scopes) []string {
 		kinds = append(kinds, "an API key")
 	}
 	kinds = append(kinds, "a user's token")
-	if access != api.Developer && can(granted) {
+	if access != api.Developer && access != api.User && can(granted) {
 		kinds = append(kinds, "an application's token")
 	}
 	return kinds

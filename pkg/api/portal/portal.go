@@ -33,6 +33,10 @@ const (
 	// revalidated has browsers ask each time whether a file has changed: files
 	// keep their names over releases, and have to fit together.
 	revalidated = "no-cache"
+	pageType    = "text/html; charset=utf-8"
+	// consent is the name of the authorization endpoint, at which the page asks
+	// users to let an application act for them.
+	consent = "authorize"
 )
 
 // SignIn says how people sign in at their identity provider. Without a ClientID
@@ -63,15 +67,16 @@ func operations(files fs.FS, signIn SignIn) []api.Operation {
 		},
 		{
 			ID: "getPortal", Method: http.MethodGet, Path: "/portal", Tag: tag,
-			Summary: "Use the service in a browser", MediaType: "text/html; charset=utf-8",
+			Summary: "Use the service in a browser", MediaType: pageType,
 			AnyQuery: true, // identity providers lead back here, each with parameters of its own
 			Handle:   func(r *api.Request) (*api.Response, error) { return page(files, signIn, r) },
 		},
 		{
 			ID: "getPortalFile", Method: http.MethodGet, Path: "/portal/{file}", Tag: tag,
-			Summary: "Read a part of the page", MediaType: "*/*",
-			Handle: func(r *api.Request) (*api.Response, error) { return file(files, r) },
-			Params: []api.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
+			Summary: "Read a part of the page", MediaType: "*/*", AnyQuery: true,
+			Description: "authorize is the authorization endpoint of OAuth 2.0: the page asks the user what the query asks for.",
+			Handle:      func(r *api.Request) (*api.Response, error) { return file(files, signIn, r) },
+			Params:      []api.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name, or authorize."}},
 		},
 	}
 }
@@ -108,7 +113,9 @@ func page(files fs.FS, signIn SignIn, r *api.Request) (*api.Response, error) {
 	}
 	body = bytes.ReplaceAll(body, []byte("{{base}}"), []byte(html.EscapeString(base.EscapedPath())))
 	body = bytes.ReplaceAll(body, []byte("{{signIn}}"), []byte(html.EscapeString(string(provider))))
-	return &api.Response{Raw: body, Header: api.PageHeader(revalidated, origins...)}, nil
+	header := api.PageHeader(revalidated, origins...)
+	header.Set("Content-Type", pageType)
+	return &api.Response{Raw: body, Header: header}, nil
 }
 
 // originsOf returns the origins of those addresses that have one.
@@ -121,7 +128,10 @@ func originsOf(addresses ...string) (origins []string) {
 	return origins
 }
 
-func file(files fs.FS, r *api.Request) (*api.Response, error) {
+func file(files fs.FS, signIn SignIn, r *api.Request) (*api.Response, error) {
+	if r.PathText("file") == consent {
+		return page(files, signIn, r)
+	}
 	if _, err := fs.Stat(files, "index.html"); err != nil {
 		return nil, notBuilt()
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Me describes the principal. UserID is null for applications; ApplicationID
-// and KeyID are null for users.
+// Me describes the principal. UserID is null for applications that act in no user's
+// name; ApplicationID and KeyID are null for users.
 type Me struct {
 	OrganizationID value.ID    `json:"organizationId" doc:"The organization of the credential."`
 	ApplicationID  *value.ID   `json:"applicationId" doc:"The application. null for a user."`
 	KeyID          *value.ID   `json:"keyId" doc:"The API key. null for a token."`
-	UserID         *value.ID   `json:"userId" doc:"The user. null for an application."`
+	UserID         *value.ID   `json:"userId" doc:"The user, or in whose name the application acts. null for an application of its own."`
 	Scopes         auth.Scopes `json:"scopes" doc:"The scopes of the credential, sorted by name."`
 	SiteIDs        *[]value.ID `json:"siteIds" doc:"The sites that the credential is limited to, at most 100. null if not limited."`
 	RateLimit      int         `json:"rateLimit" doc:"Requests per 60 s."`

@@ -28,6 +28,15 @@ type Claims struct {
 	Scope          string   `json:"scope"` // separated by spaces
 	OrganizationID value.ID `json:"organizationId"`
 	ApplicationID  value.ID `json:"applicationId"`
+	User           *ForUser `json:"user,omitempty"` // nil: the token is the application's own
+}
+
+// ForUser is the user in whose name an application acts, and by what grant. The
+// subject of such a token is the user.
+type ForUser struct {
+	UserID  value.ID   `json:"userId"`
+	GrantID value.ID   `json:"grantId"`
+	SiteIDs []value.ID `json:"siteIds,omitempty"` // nil: not limited
 }
 
 // Grant is what a token is made of.
@@ -37,15 +46,20 @@ type Grant struct {
 	OrganizationID value.ID
 	ApplicationID  value.ID
 	Scope          string
+	User           *ForUser // nil: the application's own
 }
 
 func (k *signingKey) sign(g *Grant, now time.Time) (string, error) {
+	subject := g.ClientID
+	if g.User != nil {
+		subject = g.User.UserID
+	}
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, &Claims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer: g.Issuer, Subject: g.ClientID.String(), Audience: jwt.ClaimStrings{Audience},
+			Issuer: g.Issuer, Subject: subject.String(), Audience: jwt.ClaimStrings{Audience},
 			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(Lifetime)), ID: value.NewRandomID().String(),
 		},
-		ClientID: g.ClientID, Scope: g.Scope, OrganizationID: g.OrganizationID, ApplicationID: g.ApplicationID,
+		ClientID: g.ClientID, Scope: g.Scope, OrganizationID: g.OrganizationID, ApplicationID: g.ApplicationID, User: g.User,
 	})
 	token.Header["kid"], token.Header["typ"] = k.public.Kid, tokenType
 	return token.SignedString(k.private)

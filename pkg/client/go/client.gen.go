@@ -9,6 +9,24 @@ import (
 	"time"
 )
 
+// Defines values for ClientDtoType.
+const (
+	CONFIDENTIAL ClientDtoType = "CONFIDENTIAL"
+	PUBLIC       ClientDtoType = "PUBLIC"
+)
+
+// Valid indicates whether the value is a known member of the ClientDtoType enum.
+func (e ClientDtoType) Valid() bool {
+	switch e {
+	case CONFIDENTIAL:
+		return true
+	case PUBLIC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Address defines model for Address.
 type Address struct {
 	// City The city. null if unknown.
@@ -205,6 +223,39 @@ type AuditTrailMeta struct {
 	Next *string `json:"next"`
 }
 
+// Authorization defines model for Authorization.
+type Authorization struct {
+	// ApplicationID The application that asks.
+	ApplicationID string `json:"applicationId"`
+
+	// ApplicationName The application's name.
+	ApplicationName string `json:"applicationName"`
+
+	// OrganizationID The organization that it belongs to.
+	OrganizationID string `json:"organizationId"`
+
+	// RedirectTo Where to send the browser, with the code or the error. null: decide first.
+	RedirectTo *string `json:"redirectTo"`
+
+	// RedirectURI Where the answer goes.
+	RedirectURI string `json:"redirectUri"`
+
+	// Scopes What it asks for and you have, sorted: what you can allow.
+	Scopes []string `json:"scopes"`
+
+	// Website The URL of its website. null if none.
+	Website *string `json:"website"`
+}
+
+// AuthorizationDto defines model for AuthorizationDto.
+type AuthorizationDto struct {
+	// Allow The scopes that you allow, of those that the answer without allow has; [] declines. Absent or null: nothing is decided.
+	Allow []string `json:"allow,omitempty"`
+
+	// Request The query of the authorization request, as the application wrote it (RFC 6749, section 4.1.1).
+	Request string `json:"request"`
+}
+
 // Category defines model for Category.
 type Category struct {
 	// CreatedAt When it was created.
@@ -315,6 +366,15 @@ type ChangesMeta struct {
 	Next string `json:"next"`
 }
 
+// ClientDto defines model for ClientDto.
+type ClientDto struct {
+	// Type CONFIDENTIAL: it sends its secret. PUBLIC: it runs where no secret stays one, as in a browser or on a user's machine, and sends none.
+	Type ClientDtoType `json:"type"`
+}
+
+// ClientDtoType CONFIDENTIAL: it sends its secret. PUBLIC: it runs where no secret stays one, as in a browser or on a user's machine, and sends none.
+type ClientDtoType string
+
 // CreateAPIKeyDto defines model for CreateApiKeyDto.
 type CreateAPIKeyDto struct {
 	// AllowedNetworks Networks of IPv4 or IPv6 in CIDR notation, such as 203.0.113.0/24; the key is refused from elsewhere. Absent: every address.
@@ -341,7 +401,7 @@ type CreateApplicationDto struct {
 	// Name The name.
 	Name string `json:"name"`
 
-	// RedirectURI Stored for the organization's identity provider, which signs users in; this service does not redirect. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password.
+	// RedirectURI Where the portal sends users back who were asked to let the application act for them. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password.
 	RedirectURI *string `json:"redirectUri,omitempty"`
 
 	// Website The absolute URL of its website.
@@ -613,7 +673,7 @@ type DeveloperApplication struct {
 	// RateLimit Requests per 60 s over all keys and tokens of the application.
 	RateLimit int64 `json:"rateLimit"`
 
-	// RedirectURI Stored for the organization's identity provider, which signs users in; this service does not redirect. null if none.
+	// RedirectURI Where the portal sends users back who were asked to let the application act for them. null if none.
 	RedirectURI *string `json:"redirectUri"`
 
 	// Status ACTIVE or SUSPENDED; keys and tokens of a suspended application are refused.
@@ -754,6 +814,46 @@ type FailedRequest struct {
 type FailedRequests struct {
 	// Data The requests, the latest first, at most 200.
 	Data []FailedRequest `json:"data"`
+}
+
+// Grant defines model for Grant.
+type Grant struct {
+	// ApplicationID The application that may act for the user.
+	ApplicationID string `json:"applicationId"`
+
+	// ApplicationName The application's name when the user was asked.
+	ApplicationName string `json:"applicationName"`
+
+	// CreatedAt When the user allowed it.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// ExpiresAt When it ends: 60 s after it was allowed, or 30 days once the application has got tokens.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// ID Its id.
+	ID string `json:"id"`
+
+	// OrganizationID The organization that it belongs to.
+	OrganizationID string `json:"organizationId"`
+
+	// RefreshedAt When the application last got tokens by it. null if it never did.
+	RefreshedAt *time.Time `json:"refreshedAt"`
+
+	// Scopes What the user allowed, sorted.
+	Scopes []string `json:"scopes"`
+
+	// SiteIDs The sites that the user was limited to. null if not limited.
+	SiteIDs []string `json:"siteIds"`
+
+	// UserID The user who granted it.
+	UserID string `json:"userId"`
+}
+
+// GrantPage defines model for GrantPage.
+type GrantPage struct {
+	// Data The entries of the page, in the requested order.
+	Data []Grant `json:"data"`
+	Meta Meta    `json:"meta"`
 }
 
 // Health defines model for Health.
@@ -972,7 +1072,7 @@ type Me struct {
 	// SiteIDs The sites that the credential is limited to, at most 100. null if not limited.
 	SiteIDs []string `json:"siteIds"`
 
-	// UserID The user. null for an application.
+	// UserID The user, or in whose name the application acts. null for an application of its own.
 	UserID *string `json:"userId"`
 }
 
@@ -2439,6 +2539,27 @@ type ListAPIKeysParams struct {
 	UpdatedTo *time.Time `form:"updatedTo,omitempty" json:"updatedTo,omitempty"`
 }
 
+// ListGrantsParams are the parameters of ListGrants.
+type ListGrantsParams struct {
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
+	Page *int `form:"page,omitempty" json:"page,omitempty"`
+
+	// Limit The number of entries on a page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
+	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
+	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
+
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
+	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
+
+	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name.
+	Search *string `form:"search,omitempty" json:"search,omitempty"`
+}
+
 // GetApplicationUsageParams are the parameters of GetApplicationUsage.
 type GetApplicationUsageParams struct {
 	// From The first day: not after to, and at most 89 days ago. Absent: 29 days before to, as far as days are kept.
@@ -2470,6 +2591,27 @@ type ListAuditTrailParams struct {
 
 	// Before The cursor: meta.next of the previous answer. Absent: from the latest change on.
 	Before *string `form:"before,omitempty" json:"before,omitempty"`
+}
+
+// ListOwnGrantsParams are the parameters of ListOwnGrants.
+type ListOwnGrantsParams struct {
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
+	Page *int `form:"page,omitempty" json:"page,omitempty"`
+
+	// Limit The number of entries on a page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
+	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
+	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
+
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
+	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
+
+	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name.
+	Search *string `form:"search,omitempty" json:"search,omitempty"`
 }
 
 // ListWebhookEndpointsParams are the parameters of ListWebhookEndpoints.
@@ -2840,9 +2982,35 @@ func (c *Client) RevokeAPIKey(ctx context.Context, id string, keyID string, opti
 	return ask[APIKey](ctx, c, "POST", path("/developers/applications/%s/api-keys/%s/revoke", id, keyID), nil, nil, options)
 }
 
+// GetApplicationClient is GET /developers/applications/{id}/client: read whether an application keeps a secret.
+func (c *Client) GetApplicationClient(ctx context.Context, id string, options ...Option) (*ClientDto, error) {
+	return ask[ClientDto](ctx, c, "GET", path("/developers/applications/%s/client", id), nil, nil, options)
+}
+
+// SetApplicationClient is PUT /developers/applications/{id}/client: set whether an application keeps a secret.
+func (c *Client) SetApplicationClient(ctx context.Context, id string, body ClientDto, options ...Option) (*ClientDto, error) {
+	return ask[ClientDto](ctx, c, "PUT", path("/developers/applications/%s/client", id), nil, body, options)
+}
+
 // ListFailedRequests is GET /developers/applications/{id}/failed-requests: list an application's failed requests.
 func (c *Client) ListFailedRequests(ctx context.Context, id string, options ...Option) (*FailedRequests, error) {
 	return ask[FailedRequests](ctx, c, "GET", path("/developers/applications/%s/failed-requests", id), nil, nil, options)
+}
+
+// ListGrants is GET /developers/applications/{id}/grants: list what users granted to an application.
+func (c *Client) ListGrants(ctx context.Context, id string, params *ListGrantsParams, options ...Option) (*GrantPage, error) {
+	return ask[GrantPage](ctx, c, "GET", path("/developers/applications/%s/grants", id), params, nil, options)
+}
+
+// AllGrants walks through every page of [Client.ListGrants].
+func (c *Client) AllGrants(ctx context.Context, id string, params *ListGrantsParams, options ...Option) iter.Seq2[Grant, error] {
+	return all[Grant](ctx, c, path("/developers/applications/%s/grants", id), params, options)
+}
+
+// DeleteGrant is DELETE /developers/applications/{id}/grants/{grantId}: revoke a grant.
+func (c *Client) DeleteGrant(ctx context.Context, id string, grantID string, options ...Option) error {
+	_, err := ask[none](ctx, c, "DELETE", path("/developers/applications/%s/grants/%s", id, grantID), nil, nil, options)
+	return err
 }
 
 // RotateApplicationSecret is POST /developers/applications/{id}/rotate-secret: give an application a new client secret.
@@ -2873,6 +3041,21 @@ func (c *Client) GetApplicationUsage(ctx context.Context, id string, params *Get
 // ListAuditTrail is GET /developers/audit: list who changed what.
 func (c *Client) ListAuditTrail(ctx context.Context, params *ListAuditTrailParams, options ...Option) (*AuditTrail, error) {
 	return ask[AuditTrail](ctx, c, "GET", "/developers/audit", params, nil, options)
+}
+
+// ListOwnGrants is GET /developers/grants: list what you granted to applications.
+func (c *Client) ListOwnGrants(ctx context.Context, params *ListOwnGrantsParams, options ...Option) (*GrantPage, error) {
+	return ask[GrantPage](ctx, c, "GET", "/developers/grants", params, nil, options)
+}
+
+// AllOwnGrants walks through every page of [Client.ListOwnGrants].
+func (c *Client) AllOwnGrants(ctx context.Context, params *ListOwnGrantsParams, options ...Option) iter.Seq2[Grant, error] {
+	return all[Grant](ctx, c, "/developers/grants", params, options)
+}
+
+// AuthorizeApplication is POST /developers/grants: let an application act in your name.
+func (c *Client) AuthorizeApplication(ctx context.Context, body AuthorizationDto, options ...Option) (*Authorization, error) {
+	return ask[Authorization](ctx, c, "POST", "/developers/grants", nil, body, options)
 }
 
 // ListWebhookEndpoints is GET /developers/webhooks/endpoints: list the webhook endpoints.

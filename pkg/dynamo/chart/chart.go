@@ -22,6 +22,7 @@ func Forms() []Form {
 		{"application", "app", dev, "APP#{application}", "", "", false, "one; all of an organization"},
 		{"endpoint", "end", dev, "ENDPOINT#{endpoint}", due, "{time}#{endpoint}#CIRCUIT|{time}#{endpoint}", false, "one; all of an organization; due circuits and deletions"},
 		{"recovery", "rcv", dev, "RECOVERY#{endpoint}#{recovery}", due, "{time}#{recovery}", true, "one; due ones"},
+		{"grant", "grt", dev, "GRANT#{application}#{grant}", "", "", true, "one; all to an application; all of an organization"},
 		{"count of applications and endpoints", "cnt", dev, "COUNT", "", "", false, "only written, under a condition"},
 		{"API key", "key", "ORG#{org}#KEYS#{application}", "{key}", "", "", false, "one; all of an application"},
 		{"credential", "cred", "KEY#{text}", "KEY", "", "", false, "one, by the presented key"},

@@ -20,12 +20,12 @@ import (
 )
 
 // form is the form of every secret that the service makes: API keys, client
-// secrets, webhook secrets and tokens, of its own and of users.
-var form = regexp.MustCompile(`cis_live_[0-9A-Za-z]{46}|cs_[0-9A-Za-z]{40}|whsec_[0-9A-Za-z+/]{43}=|eyJ[\w-]+\.[\w-]+\.[\w-]+`)
+// secrets, webhook secrets, codes and refresh tokens, and tokens of its own and of users.
+var form = regexp.MustCompile(`cis_live_[0-9A-Za-z]{46}|cs_[0-9A-Za-z]{40}|whsec_[0-9A-Za-z+/]{43}=|(?:ac|rt)_[0-9a-f-]{36}(?:_[0-9A-Za-z]{40})+|eyJ[\w-]+\.[\w-]+\.[\w-]+`)
 
 // makers are the methods, and the ends of the paths, that make a secret and show
 // it.
-var makers = []string{"POST /applications", "POST /api-keys", "POST /endpoints", "POST /rotate-secret", "POST /oauth/token", "PUT /alerts"}
+var makers = []string{"POST /applications", "POST /api-keys", "POST /endpoints", "POST /rotate-secret", "POST /oauth/token", "POST /developers/grants", "PUT /alerts"}
 
 // partLength is how much of a secret counts as a leak, in bytes. More of one is
 // public only of an API key, whose secret part begins after its identifier.
@@ -37,12 +37,13 @@ type Watch struct {
 	log     bytes.Buffer
 	secrets map[string]bool
 	parts   map[string]string // the secret by each of its parts
+	renewed map[string]bool   // the answers with a refresh token, which may be repeated
 	leaks   []string
 }
 
 // New returns a watch that knows no secret.
 func New() *Watch {
-	return &Watch{secrets: map[string]bool{}, parts: map[string]string{}}
+	return &Watch{secrets: map[string]bool{}, parts: map[string]string{}, renewed: map[string]bool{}}
 }
 
 // Write adds to the log, as what the service is to log to.
@@ -83,6 +84,8 @@ func (w *Watch) add(secret string) {
 		core = secret[len("cis_live_")+8:]
 	case strings.HasPrefix(secret, "eyJ"):
 		core = secret[strings.LastIndexByte(secret, '.')+1:] // what is before it proves nothing
+	case strings.HasPrefix(secret, "ac_"), strings.HasPrefix(secret, "rt_"):
+		core = secret[strings.LastIndexByte(secret, '_')+1:]
 	default:
 		_, core, _ = strings.Cut(secret, "_")
 		if core == "" {
@@ -107,16 +110,21 @@ func (w *Watch) Answered(r *http.Request, header http.Header, body string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	what := "the answer to " + r.Method + " " + r.URL.Path
-	if header.Get("Idempotency-Replayed") != "" {
+	if header.Get("Idempotency-Replayed") != "" || w.renewed[body] {
 		return
 	}
+	answer := body
 	var made []string
 	for _, secret := range form.FindAllString(body, -1) {
 		switch {
 		case strings.Contains(secret, "exampleexample"): // of the document
 			body = strings.ReplaceAll(body, secret, "")
 		case !w.secrets[secret] && makes(r):
-			made = append(made, secret)
+			if strings.HasPrefix(secret, "rt_") { // it comes with an access token
+				w.renewed[answer] = true
+			} else {
+				made = append(made, secret)
+			}
 			body = strings.Replace(body, secret, "", 1)
 			w.add(secret)
 		case !w.secrets[secret]:

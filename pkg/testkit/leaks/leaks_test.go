@@ -12,6 +12,8 @@ const (
 	key    = "cis_live_4YBHusWcD6tQkXSv9enNyvxBjXXnIwizlC0GM4ud1TzazH"
 	client = "cs_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcd"
 	hook   = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwhZx0vYq1mXk="
+	code   = "ac_0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcd"
+	renew  = "rt_0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcd_zyxwvutsrqponmlkjihgfedcba9876543210ZYXW"
 	token  = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.MEUCIQDfakesignaturefakesignature"
 )
 
@@ -34,9 +36,16 @@ func TestASecretMayBeInTheAnswerThatMakesItAndNowhereElse(t *testing.T) {
 			create(w)
 			answer(w, "POST", "/developers/applications", client, http.Header{"Idempotency-Replayed": {"true"}})
 		}, false},
-		"shown twice in one answer":    {func(w *Watch) { answer(w, "POST", "/x/rotate-secret", client+" "+client, nil) }, true},
-		"two secrets in one answer":    {func(w *Watch) { answer(w, "POST", "/x/rotate-secret", client+" "+hook, nil) }, true},
-		"shown again":                  {func(w *Watch) { create(w); create(w) }, true},
+		"shown twice in one answer": {func(w *Watch) { answer(w, "POST", "/x/rotate-secret", client+" "+client, nil) }, true},
+		"two secrets in one answer": {func(w *Watch) { answer(w, "POST", "/x/rotate-secret", client+" "+hook, nil) }, true},
+		"shown again":               {func(w *Watch) { create(w); create(w) }, true},
+		"refreshed, and repeated": {func(w *Watch) {
+			answer(w, "POST", "/oauth/token", token+" "+renew, nil)
+			answer(w, "POST", "/oauth/token", token+" "+renew, nil)
+		}, false},
+		"refreshed to the same":        {func(w *Watch) { w.Made(renew); answer(w, "POST", "/oauth/token", token+" "+renew, nil) }, true},
+		"a code stored":                {func(w *Watch) { w.Made(code); w.Stored("x", code) }, true},
+		"a code's grant in the log":    {func(w *Watch) { w.Made(code); w.Logger().Info(code[3:39]) }, false},
 		"shown by another operation":   {func(w *Watch) { answer(w, "GET", "/developers/applications", client, nil) }, true},
 		"a part in another answer":     {func(w *Watch) { create(w); answer(w, "GET", "/", client[3:15], nil) }, true},
 		"in a header":                  {func(w *Watch) { create(w); answer(w, "GET", "/", "", http.Header{"Location": {client}}) }, true},

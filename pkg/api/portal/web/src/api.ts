@@ -6,6 +6,7 @@ import { credential } from "./signin";
 type Schemas = components["schemas"];
 export type Me = Schemas["Me"];
 export type Application = Schemas["DeveloperApplication"];
+export type Grant = Schemas["Grant"];
 export type ApiKey = Schemas["ApiKey"];
 export type Endpoint = Schemas["WebhookEndpoint"];
 export type Delivery = Schemas["WebhookEvent"];

@@ -7,6 +7,7 @@ import { count } from "./format";
 import { ApplicationPage } from "./pages/application";
 import { Applications } from "./pages/applications";
 import { Audit } from "./pages/audit";
+import { Authorize } from "./pages/authorize";
 import { Changes } from "./pages/changes";
 import { Deliveries } from "./pages/deliveries";
 import { DeliveryPage } from "./pages/delivery";
@@ -45,6 +46,9 @@ const areas: Area[] = [
   you,
 ];
 
+// asksConsent tells whether the address is the authorization endpoint's, whose query is an application's.
+const asksConsent = () => location.pathname.replace(/\/$/, "") === `${base}/portal/authorize`;
+
 function App({ told }: { told: string }) {
   const [me, setMe] = useState<Me>();
   const [said, setSaid] = useState(told);
@@ -54,6 +58,10 @@ function App({ told }: { told: string }) {
   const leave = (why: string) => {
     setMe(undefined);
     setSaid(why);
+  };
+  const end = () => {
+    leave("");
+    void signOut().then(setSaid);
   };
   const signIn = async (credential: string) => {
     paste(credential);
@@ -77,14 +85,13 @@ function App({ told }: { told: string }) {
   if (!me) return <SignIn said={said} signIn={signIn} />;
   return (
     <Session.Provider value={me}>
-      <Frame
-        me={me}
-        rate={rate}
-        signOut={() => {
-          leave("");
-          void signOut().then(setSaid);
-        }}
-      />
+      {asksConsent() ? (
+        <main class="sign-in">
+          <Authorize signOut={end} />
+        </main>
+      ) : (
+        <Frame me={me} rate={rate} signOut={end} />
+      )}
     </Session.Provider>
   );
 }
@@ -124,7 +131,7 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
             </div>
           )}
           <a href={link("you")}>
-            Signed in with {me.userId ? "a user's token" : kindOf(me) === "API key" ? "an API key" : "an application's token"}
+            Signed in with {kindOf(me) === "user" ? "a user's token" : kindOf(me) === "API key" ? "an API key" : "an application's token"}
             {can(me, "developers:admin") ? ", as an administrator" : ""}
           </a>
           <ThemeSwitch />

@@ -44,6 +44,6 @@ export const go = (address: string) => location.assign(address);
 export function tokenOfLink(): string {
   const token = /^#token=([\w.-]+)$/.exec(location.hash)?.[1];
   if (!token) return "";
-  history.replaceState(null, "", location.pathname);
+  history.replaceState(null, "", location.pathname + location.search);
   return ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname) ? token : "";
 }

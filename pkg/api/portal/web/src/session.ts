@@ -8,7 +8,7 @@ export const useMe = () => useContext(Session);
 
 // kindOf tells what credential someone is signed in with.
 export function kindOf(me: Me): "user" | "application" | "API key" {
-  if (me.userId) return "user";
+  if (!me.applicationId) return "user";
   return me.keyId ? "API key" : "application";
 }
 

@@ -268,7 +268,7 @@ export function Dialog(props: { title: string; close: () => void; children: Comp
 }
 
 const fieldNames: Record<string, string> = {
-  name: "Name", description: "Description", website: "Website", status: "State", clientSecret: "Client secret",
+  name: "Name", description: "Description", website: "Website", redirectUri: "Redirect URI", status: "State", clientSecret: "Client secret",
   url: "URL", events: "Events", secret: "Signing secret", scopes: "Scopes",
   filter: "Filter", changed: "Only if changed", fields: "Only these fields", payload: "Payload", headers: "Headers", retryCount: "Retries", timeoutSeconds: "Timeout in seconds",
 };

@@ -1,7 +1,7 @@
 // Uses the portal as people do, against a service of its own. The tests go on
 // from one another.
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { transform } from "esbuild";
@@ -960,6 +960,67 @@ test("the keyboard reaches the content, and the focus goes where the page does",
     assert.equal(await page.evaluate(() => `${document.activeElement.localName} ${document.activeElement.textContent}`), "h1 Endpoints");
     assert.match(await page.title(), /^Endpoints/);
   });
+});
+
+test("a user lets an application act in the user's name, or not, and ends that", async (t) => {
+  const website = "https://till.example/with/a/rather/long/address/that/has/to/find/its/place";
+  const app = await service.ask("/developers/applications", "POST", { name: "Till", website, redirectUri: "http://127.0.0.1/portal/back" });
+  await service.ask(`/developers/applications/${app.id}/client`, "PUT", { type: "PUBLIC" });
+  const redirect = `${service.url}/portal/back`;
+  const viewer = await service.token("VIEWER");
+  const verifier = randomBytes(32).toString("base64url");
+  const asked = (changes = {}) =>
+    `${service.url}/portal/authorize?${new URLSearchParams({
+      response_type: "code", client_id: app.clientId, redirect_uri: redirect, scope: "orders:read products:read", state: "a b",
+      code_challenge: createHash("sha256").update(verifier).digest("base64url"), code_challenge_method: "S256", ...changes,
+    })}`;
+  const back = async (page) => {
+    await page.waitForURL(`${redirect}?**`);
+    return new URL(page.url()).searchParams;
+  };
+  for (const [theme, width] of [["light", 1280], ["dark", 390]]) {
+    const { page, close } = await openPage(browser, service.url, { theme, width });
+    const answer = await page.goto(asked());
+    assert.match(answer.headers()["content-security-policy"], /frame-ancestors 'none'/);
+    await page.getByLabel("User token, application token or API key").fill(viewer);
+    await click(page, "Sign in");
+    await heading(page, "Till asks for access");
+    await page.getByText("Read orders").waitFor();
+    await page.getByText(website).waitFor();
+    await t.test(`consent, ${theme}, ${width} px`, async () => {
+      if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/consent-${theme}-${width}.png`, fullPage: true });
+      assert.deepEqual(await findings(page), []);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "scrolls sideways");
+    });
+    await click(page, "Decline");
+    const declined = await back(page);
+    assert.deepEqual([declined.get("error"), declined.get("state"), declined.get("iss")], ["access_denied", "a b", service.url]);
+    await close();
+  }
+  const { page, close } = await openPage(browser, service.url);
+  await page.goto(`${asked()}#token=${service.info.apiKey}`);
+  await page.getByText("Only a user can let an application in").waitFor();
+  await click(page, "Sign in as somebody else");
+  await page.goto(`${asked({ response_type: "token" })}#token=${viewer}`);
+  assert.equal((await back(page)).get("error"), "unsupported_response_type");
+  for (const [changes, told] of [[{ redirect_uri: "https://evil.example/" }, "redirect_uri must be the application's redirectUri"], [{ client_id: randomUUID() }, "no such application"]]) {
+    await page.goto(asked(changes));
+    await page.getByRole("alert").getByText(told).waitFor();
+    assert.ok(page.url().startsWith(`${service.url}/portal/authorize?`), page.url());
+  }
+  await page.goto(asked());
+  await click(page, "Allow");
+  const form = { grant_type: "authorization_code", client_id: app.clientId, code: (await back(page)).get("code"), code_verifier: verifier, redirect_uri: redirect };
+  const token = await fetch(`${service.url}/oauth/token`, { method: "POST", body: new URLSearchParams(form) }).then((got) => got.json());
+  assert.equal(token.scope, "orders:read products:read");
+  const orders = () => fetch(`${service.url}/api/orders`, { headers: { Authorization: `Bearer ${token.access_token}` } });
+  assert.equal((await orders()).status, 200);
+  await page.goto(`${service.url}/portal#/you`);
+  await page.getByRole("button", { name: "Revoke the access of Till" }).click();
+  await page.getByText("None. An application asks you first.").waitFor();
+  await until(async () => (await orders()).status === 401);
+  await close();
+  await service.ask(`/developers/applications/${app.id}`, "DELETE");
 });
 
 test("axe finds nothing on any page in either theme, and nothing is wider than 380 px", async (t) => {

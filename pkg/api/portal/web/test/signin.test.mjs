@@ -62,6 +62,18 @@ for (const width of [1280, 390]) {
   });
 }
 
+test("an application's request is still there after the sign-in", async () => {
+  const { page, close } = await open();
+  const asked = `${service.url}/portal/authorize?client_id=${service.info.clientId}`;
+  await page.goto(asked);
+  await click(page, account);
+  await click(page, "Viewer of the tea shop");
+  await heading(page, "An application asks for access");
+  await page.getByText("the application has no redirectUri").waitFor();
+  assert.equal(page.url(), asked);
+  await close();
+});
+
 test("the bearer is the access token, and a user sees the own organization alone", async () => {
   const { page, close } = await open();
   const sent = [];

@@ -17,7 +17,7 @@ const path = (id: string) => ({ params: { path: { id } } });
 const editable = (state: Tagged<Application>): Editable<Application> => ({
   state,
   load: () => tagged(api.GET("/developers/applications/{id}", path(state.body.id))),
-  values: (a) => ({ name: a.name, description: a.description ?? "", website: a.website ?? "", status: title(a.status), clientSecret: a.clientSecret }),
+  values: (a) => ({ name: a.name, description: a.description ?? "", website: a.website ?? "", redirectUri: a.redirectUri ?? "", status: title(a.status), clientSecret: a.clientSecret }),
 });
 
 type Opened = "" | "edit" | "rotate" | "delete" | "suspend";
@@ -76,6 +76,7 @@ export function ApplicationPage({ path: [id = ""] }: Route) {
             ["Client secret", <code>{data.clientSecret}</code>],
             ["Description", data.description ?? "–"],
             ["Website", data.website ?? "–"],
+            ["Redirect URI", data.redirectUri ?? "–"],
             ["Created", <Time at={data.createdAt} />],
           ]}
         />
@@ -322,7 +323,7 @@ function Edit({ of, close, done }: { of: Tagged<Application>; close: () => void;
       api.PATCH("/developers/applications/{id}", {
         ...path(of.body.id),
         headers: match,
-        body: { name: valueOf(fields, "name"), description: valueOf(fields, "description") || null, website: valueOf(fields, "website") || null },
+        body: { name: valueOf(fields, "name"), description: valueOf(fields, "description") || null, website: valueOf(fields, "website") || null, redirectUri: valueOf(fields, "redirectUri") || null },
       }),
     );
     done();

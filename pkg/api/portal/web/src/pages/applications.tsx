@@ -69,7 +69,7 @@ function Create({ close, done }: { close: () => void; done: (created: Applicatio
     const application = await ask(
       api.POST("/developers/applications", {
         params: { header },
-        body: { name: valueOf(fields, "name"), description: valueOf(fields, "description") || null, website: valueOf(fields, "website") || null },
+        body: { name: valueOf(fields, "name"), description: valueOf(fields, "description") || null, website: valueOf(fields, "website") || null, redirectUri: valueOf(fields, "redirectUri") || null },
       }),
     );
     done(application);
@@ -88,6 +88,7 @@ export function ApplicationFields({ of = {} }: { of?: Values }) {
       <Input label="Name" name="name" required maxLength={120} value={textOf(of, "name")} />
       <Input label="Description" name="description" maxLength={2000} value={textOf(of, "description")} />
       <Input label="Website" name="website" type="url" value={textOf(of, "website")} />
+      <Input label="Redirect URI" name="redirectUri" type="url" value={textOf(of, "redirectUri")} hint="Where users go back to who let it act in their names." />
     </>
   );
 }

@@ -1,11 +1,13 @@
 // Who is signed in, and what the credential may do.
 import type { ComponentChildren } from "preact";
+import { api, ask, type Grant } from "../api";
 import { count } from "../format";
 import { lists } from "../kinds";
+import { useAction, useLoad } from "../load";
 import { can, kindOf, useMe, why } from "../session";
-import { Facts, Id, Page, Panel, Status, Table } from "../ui";
+import { Facts, Failed, Id, Loading, Page, Panel, Status, Table, Time } from "../ui";
 
-const abilities: [scope: string, what: string][] = [
+export const abilities: [scope: string, what: string][] = [
   ...lists.map((list): [string, string] => [`${list}:read`, `Read ${list}`]),
   ["webhooks:read", "See endpoints, deliveries, and why they failed"],
   ["webhooks:write", "Create and change endpoints, test, recover, redeliver"],
@@ -30,6 +32,7 @@ export function You() {
           ]}
         />
       </Panel>
+      {kindOf(me) === "user" && <Grants />}
       <Panel title="What you may do">
         <Table<(typeof abilities)[number]>
           label="What you may do"
@@ -45,5 +48,44 @@ export function You() {
         />
       </Panel>
     </Page>
+  );
+}
+
+// Grants are what the user lets applications do, and how to end it.
+function Grants() {
+  const { data, error, reload } = useLoad(() => ask(api.GET("/developers/grants", { params: { query: { limit: 100 } } })), []);
+  const action = useAction();
+  const end = (grant: Grant) =>
+    action.run(async () => {
+      await ask(api.DELETE("/developers/applications/{id}/grants/{grantId}", { params: { path: { id: grant.applicationId, grantId: grant.id } } }));
+      reload();
+    });
+  return (
+    <Panel title="Applications that act in your name">
+      <Failed error={action.error ?? error} />
+      {!data && !error && <Loading />}
+      {data && (
+        <Table<Grant>
+          label="Applications that act in your name"
+          rows={data.data}
+          id={(grant) => grant.id}
+          empty="None. An application asks you first."
+          columns={[
+            { label: "Application", cell: (grant) => grant.applicationName },
+            { label: "May", cell: (grant) => grant.scopes.join(", ") },
+            { label: "Allowed", cell: (grant) => <Time at={grant.createdAt} /> },
+            { label: "Last used", cell: (grant) => <Time at={grant.refreshedAt} never="never" /> },
+            {
+              label: "End it",
+              cell: (grant) => (
+                <button type="button" class="small danger" disabled={action.busy} aria-label={`Revoke the access of ${grant.applicationName}`} onClick={() => end(grant)}>
+                  Revoke
+                </button>
+              ),
+            },
+          ]}
+        />
+      )}
+    </Panel>
   );
 }

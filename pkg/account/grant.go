@@ -1,0 +1,161 @@
+package account
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+// Bounds of grants.
+const (
+	// MaxGrants is the most grants of one user to one application.
+	MaxGrants = 20
+	// CodeLifetime is how long a code can be exchanged for tokens.
+	CodeLifetime = time.Minute
+	// GrantLifetime is how long a grant works, however often its tokens are
+	// refreshed: the service does not learn that a user has left.
+	GrantLifetime = 30 * 24 * time.Hour
+	// RefreshOverlap is how long the refresh token before the newest one gets the
+	// answer again that may have been lost.
+	RefreshOverlap = 10 * time.Second
+)
+
+// GrantScopes are the scopes that a user can grant to an application, sorted.
+func GrantScopes() []string { return append(ReadScopes(), "webhooks:read", "webhooks:write") }
+
+// Grant is what a user lets an application do in the user's name, as the API
+// shows it.
+type Grant struct {
+	ID              value.ID    `json:"id"`
+	OrganizationID  value.ID    `json:"organizationId"`
+	ApplicationID   value.ID    `json:"applicationId" doc:"The application that may act for the user."`
+	ApplicationName string      `json:"applicationName" doc:"The application's name when the user was asked."`
+	UserID          value.ID    `json:"userId" doc:"The user who granted it."`
+	Scopes          []string    `json:"scopes" doc:"What the user allowed, sorted."`
+	SiteIDs         *[]value.ID `json:"siteIds" doc:"The sites that the user was limited to. null if not limited."`
+	CreatedAt       value.Time  `json:"createdAt" doc:"When the user allowed it."`
+	RefreshedAt     *value.Time `json:"refreshedAt" doc:"When the application last got tokens by it. null if it never did."`
+	ExpiresAt       value.Time  `json:"expiresAt" doc:"When it ends: 60 s after it was allowed, or 30 days once the application has got tokens."`
+}
+
+// Family is a grant with what its code and refresh tokens are checked against.
+// Each is a text of the form
+//
+//	code           ac_ grant _ 40 digits
+//	refresh token  rt_ grant _ the code's digits _ 40 digits
+//
+// where grant is the grant's id and digits are of base62. So every refresh
+// token of the family, however old, can be told from a text that somebody made
+// up. Only hashes are stored.
+type Family struct {
+	Grant   `dynamodbav:"-"`
+	Version int64 // rises with every write to it
+
+	ChangedBy *AuditEntry `dynamodbav:"-"` // by which it is being stored; nil: not for the audit trail
+
+	Code        Hash   // of the code's digits
+	Challenge   string // of the code verifier, by S256 (RFC 7636, section 4.2)
+	RedirectURI string // that the application asked with; "" where it gave none
+
+	Newest, Previous Hash   // of the last digits of refresh tokens; zero before there are any
+	Answer           []byte // sealed: the answer with the newest
+}
+
+// Reasons why a code or a refresh token gets no tokens.
+var (
+	// ErrNotOfFamily means that the text is not one of the family, or a code that
+	// comes with another verifier or redirect URI than it was asked for with.
+	ErrNotOfFamily = errors.New("account: no code or refresh token of the grant, or another's verifier or redirect URI")
+	// ErrReused means that the text was used before: somebody else may have it.
+	ErrReused = errors.New("account: the code or the refresh token was used before")
+	// ErrRepeated means that the answer to the text may have been lost: it is
+	// the family's [Family.Answer].
+	ErrRepeated = errors.New("account: the refresh token was used a moment ago")
+)
+
+const (
+	acPrefix    = "ac"
+	rtPrefix    = "rt"
+	grantDigits = 40
+)
+
+// NewFamily makes the grant of a user to an application with the code that the
+// application exchanges. The caller sets what the application asked with.
+func NewFamily(g Grant, now value.Time) (f *Family, code string) {
+	g.ID, g.CreatedAt, g.ExpiresAt = value.NewID(), now, now.Add(CodeLifetime)
+	digits := randomBase62(grantDigits)
+	return &Family{Grant: g, Version: 1, Code: HashSecret(digits)}, acPrefix + "_" + g.ID.String() + "_" + digits
+}
+
+// GrantOf returns the grant that a code or a refresh token names.
+func GrantOf(text string) (value.ID, error) {
+	parts := strings.Split(text, "_")
+	if len(parts) < 3 {
+		return value.ID{}, ErrNotOfFamily
+	}
+	return value.ParseID(parts[1])
+}
+
+// Exchange takes a code and returns the first refresh token.
+func (f *Family) Exchange(code, verifier, redirectURI string, now value.Time) (refresh string, err error) {
+	parts := strings.Split(code, "_")
+	challenge := sha256.Sum256([]byte(verifier))
+	switch {
+	case len(parts) != 3 || parts[0] != acPrefix || !f.Code.Equal(HashSecret(parts[2])):
+		return "", ErrNotOfFamily
+	case f.Newest != Hash{}:
+		return "", ErrReused
+	case f.Challenge != base64.RawURLEncoding.EncodeToString(challenge[:]) || f.RedirectURI != "" && f.RedirectURI != redirectURI:
+		return "", ErrNotOfFamily
+	}
+	f.ExpiresAt = f.CreatedAt.Add(GrantLifetime)
+	return f.rotate(parts[2], now), nil
+}
+
+// Rotate takes a refresh token and returns the next one.
+func (f *Family) Rotate(refresh string, now value.Time) (next string, err error) {
+	parts := strings.Split(refresh, "_")
+	if len(parts) != 4 || parts[0] != rtPrefix || !f.Code.Equal(HashSecret(parts[2])) {
+		return "", ErrNotOfFamily
+	}
+	switch presented := HashSecret(parts[3]); {
+	case f.Newest.Equal(presented):
+		return f.rotate(parts[2], now), nil
+	case f.Previous.Equal(presented) && now < f.RefreshedAt.Add(RefreshOverlap):
+		return "", ErrRepeated
+	}
+	return "", ErrReused
+}
+
+func (f *Family) rotate(codeDigits string, now value.Time) (refresh string) {
+	digits := randomBase62(grantDigits)
+	f.Previous, f.Newest, f.RefreshedAt = f.Newest, HashSecret(digits), &now
+	return strings.Join([]string{rtPrefix, f.ID.String(), codeDigits, digits}, "_")
+}
+
+// Redirects reports whether answers to authorization requests of the
+// application may go to the URI: its redirectUri, or the same with another port where that is
+// a loopback address (RFC 8252, section 7.3).
+func (a *Application) Redirects(uri string) bool {
+	if a.RedirectURI == nil {
+		return false
+	}
+	return uri == *a.RedirectURI || loopbackWithoutPort(uri) != "" && loopbackWithoutPort(uri) == loopbackWithoutPort(*a.RedirectURI)
+}
+
+// loopbackWithoutPort is an http URI of a loopback address without its port; ""
+// of any other.
+func loopbackWithoutPort(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "http" || u.User != nil || !ValidHost(u) || !isLoopback(u.Hostname()) {
+		return ""
+	}
+	host := u.Host
+	_, rest, _ := strings.Cut(uri, host)
+	return u.Hostname() + rest
+}
