@@ -248,8 +248,12 @@ func (w *tour) ingest() {
 // fail makes the first attempt of each delivery its last, and one that failed.
 func (w *tour) fail() {
 	w.t.Helper()
-	status, body, reason := http.StatusInternalServerError, "maintenance until 7", "answered 500 Internal Server Error"
-	attempt := webhook.Attempt{At: w.Now(), DurationMs: 87, ResponseStatus: &status, ResponseBody: &body, Error: &reason}
+	x := webhook.Exchange{
+		URL: "https://example.com/webhooks", Signature: "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", OwnHeaders: []string{"Authorization"},
+		Status: http.StatusInternalServerError, Header: http.Header{"Content-Type": {"text/plain"}, "Server": {"nginx"}}, Body: []byte("maintenance until 7"),
+	}
+	attempt := x.Keep(w.Now(), 87*time.Millisecond)
+	attempt.Error = new("answered 500 Internal Server Error")
 	for _, d := range w.AllDeliveries(w.t) {
 		if d.Type == "order.created" {
 			w.kept["event"] = d.ID.String()

@@ -3,7 +3,9 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,13 +24,19 @@ import (
 
 const hour = value.Time(3_600_000)
 
-// attempted is the row after an attempt that took 40 ms.
+// attempted is the row after an attempt that took 40 ms and whose texts are long.
 func attempted(r *webhook.Delivery, succeeded bool, now value.Time) *webhook.Delivery {
-	status, body := 200, "ok"
-	o := webhook.Outcome{Attempt: webhook.Attempt{At: now.Add(-40 * time.Millisecond), DurationMs: 40, ResponseStatus: &status, ResponseBody: &body}}
+	long := strings.Repeat("\"", 2000)
+	x := webhook.Exchange{
+		URL: "https://example.com/" + strings.Repeat("a", 400), Signature: webhook.Sign("", now.Std(), nil, nil, nil),
+		OwnHeaders: []string{"Authorization", "X-Shop"}, Status: 200, Header: http.Header{"Server": {"nginx"}, "X-Long": {long}}, Body: []byte(long),
+	}
+	o := webhook.Outcome{}
 	if !succeeded {
-		reason := "answered 500"
-		status, o.Result, o.Attempt.Error = 500, webhook.AttemptFailed, &reason
+		x.Status, o.Result = 500, webhook.AttemptFailed
+	}
+	if o.Attempt = x.Keep(now.Add(-40*time.Millisecond), 40*time.Millisecond); !succeeded {
+		o.Attempt.Error = new("answered 500")
 	}
 	return r.Record(o, "message", 8, 0.5, now)
 }

@@ -121,7 +121,7 @@ func Samples() map[string]commerce.Sample {
 		ID:         value.MustID("0192f0c5-2a4b-7d1e-8f60-7b3c9d2e4a50"),
 		EventID:    value.MustID("b7c1a2d4-0f3e-5a6b-9c8d-1e2f3a4b5c6d"),
 		EndpointID: e.ID, ApplicationID: e.ApplicationID, OrganizationID: e.OrganizationID,
-		Type: "order.created", Status: DeliveryFailed, AttemptCount: 1, LastAttemptAt: &at,
+		Type: "order.created", Status: DeliveryFailed, AttemptCount: 1,
 		Attempts:  []Attempt{{At: at, DurationMs: 84, ResponseStatus: new(410), Error: &reason}},
 		CreatedAt: at, UpdatedAt: at,
 	}

@@ -75,8 +75,6 @@ type Delivery struct {
 	HeldReason     HeldReason     `json:"heldReason,omitzero"`
 	AttemptCount   int            `json:"attemptCount"`
 	NextAttemptAt  *value.Time    `json:"nextAttemptAt,omitzero"` // while PENDING
-	LastAttemptAt  *value.Time    `json:"lastAttemptAt,omitzero"`
-	DeliveredAt    *value.Time    `json:"deliveredAt,omitzero"`
 	Attempts       []Attempt      `json:"attempts,omitempty"`
 	CreatedAt      value.Time     `json:"createdAt"`
 	UpdatedAt      value.Time     `json:"updatedAt"` // rises with every change
@@ -210,7 +208,7 @@ func (d *Delivery) Cancel(now value.Time) *Delivery {
 // mark in case its message is lost.
 func (d *Delivery) Requeue(now value.Time) *Delivery {
 	next := d.resume(now, now)
-	next.ScheduleStart, next.DeliveredAt = d.AttemptCount, nil
+	next.ScheduleStart = d.AttemptCount
 	return next
 }
 
@@ -271,16 +269,14 @@ func (d *Delivery) Claim(message string, now value.Time) *Delivery {
 func (d *Delivery) Record(o Outcome, message string, retries int, random float64, now value.Time) *Delivery {
 	next := d.change(now)
 	next.AttemptCount++
-	next.Attempts = append(append([]Attempt{}, d.Attempts...), o.Attempt)
-	next.Attempts = next.Attempts[max(0, len(next.Attempts)-MaxAttempts):]
-	next.LastAttemptAt = &o.Attempt.At
+	next.Attempts = appendAttempt(d.Attempts, o.Attempt)
 	if d.Probe {
 		next.ScheduleStart++
 	}
 	retry := next.AttemptCount - next.ScheduleStart
 	switch {
 	case o.Result == AttemptSucceeded:
-		next.Status, next.DeliveredAt = DeliveryDelivered, &now
+		next.Status = DeliveryDelivered
 	case o.Result == AttemptRefused || d.Test || retry > retries:
 		next.Status = DeliveryFailed
 	default:

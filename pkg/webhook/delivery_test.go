@@ -1,6 +1,10 @@
 package webhook_test
 
 import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +55,7 @@ func TestDeliveryRemembersItsLastAttempts(t *testing.T) {
 		at := now.Add(time.Duration(i) * time.Hour)
 		r = r.Record(failed(at, webhook.AttemptFailed), "m", 100, 0, at)
 	}
-	if r.AttemptCount != 15 || len(r.Attempts) != 12 || r.Attempts[0].At != now.Add(3*time.Hour) || *r.LastAttemptAt != now.Add(14*time.Hour) {
+	if r.AttemptCount != 15 || len(r.Attempts) != 12 || r.Attempts[0].At != now.Add(3*time.Hour) || *r.Shape().LastAttemptAt != now.Add(14*time.Hour) {
 		t.Errorf("%d attempts, %d remembered from %s", r.AttemptCount, len(r.Attempts), r.Attempts[0].At)
 	}
 }
@@ -141,10 +145,18 @@ func TestProbeWaitsForItsTimeUnderADueMark(t *testing.T) {
 // Deliveries are the most that an event writes: one write unit is 1 KiB with the
 // keys.
 func TestDeliveriesAreSmallAtRest(t *testing.T) {
-	site, status, body := value.NewID(), 200, `{"received":true,"id":"evt_0192f0c45b1e7a2d"}`
+	site := value.NewID()
 	d := newDelivery()
 	d.SiteID, d.Type = &site, "order.fulfillment.updated"
-	delivered := webhook.Outcome{Attempt: webhook.Attempt{At: now, DurationMs: 12, ResponseStatus: &status, ResponseBody: &body}}
+	usual := webhook.Exchange{
+		URL: "https://shop.example.com/hooks/commerce", Signature: webhook.Sign("", now.Std(), nil, []byte("key")), Status: 200,
+		Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}, "Date": {"Thu, 26 Nov 2026 01:55:01 GMT"}, "Server": {"nginx"}},
+		Body:   []byte(`{"received":true,"id":"evt_0192f0c45b1e7a2d"}`),
+	}
+	delivered := webhook.Outcome{Attempt: usual.Keep(now, 12*time.Millisecond)}
+	if a := delivered.Attempt; a.URL != usual.URL || len(a.ResponseHeaders) != len(usual.Header) || *a.ResponseBody != string(usual.Body) {
+		t.Errorf("a usual exchange is not kept whole: %+v", a)
+	}
 	for name, tt := range map[string]struct {
 		d    *webhook.Delivery
 		most int
@@ -212,22 +224,95 @@ func TestDeliveryStaysConsistent(t *testing.T) {
 }
 
 func TestResponseBodiesAreClippedAsText(t *testing.T) {
-	for name, tt := range map[string]struct{ in, want string }{
-		"short":            {"ok", "ok"},
-		"empty":            {"", ""},
-		"long":             {strings.Repeat("a", 2000), strings.Repeat("a", 1024)},
-		"cut in a letter":  {strings.Repeat("é", 1000), strings.Repeat("é", 512)},
-		"cut before a sun": {"a" + strings.Repeat("☀", 400), "a" + strings.Repeat("☀", 341)},
-		"not UTF-8":        {"a\xff\xfeb", "a\ufffdb"},
+	for name, tt := range map[string]struct {
+		status   int
+		in, want string
+	}{
+		"short":            {500, "ok", "ok"},
+		"empty":            {500, "", ""},
+		"long":             {500, strings.Repeat("a", 2000), strings.Repeat("a", 1024)},
+		"of a success":     {200, strings.Repeat("a", 2000), strings.Repeat("a", 200)},
+		"of a redirect":    {300, strings.Repeat("a", 2000), strings.Repeat("a", 1024)},
+		"cut in a letter":  {500, strings.Repeat("é", 1000), strings.Repeat("é", 512)},
+		"cut before a sun": {500, "a" + strings.Repeat("☀", 400), "a" + strings.Repeat("☀", 341)},
+		"not UTF-8":        {500, "a\xff\xfeb", "a\ufffdb"},
+		"binary":           {500, strings.Repeat("a\xff", 3000), strings.Repeat("a\ufffd", 256)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := webhook.ClipBody([]byte(tt.in)); got != tt.want || !utf8.ValidString(got) {
+			x := webhook.Exchange{Status: tt.status, Body: []byte(tt.in)}
+			if got := *x.Keep(now, 0).ResponseBody; got != tt.want || !utf8.ValidString(got) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
 	}
-	if got := webhook.ClipBody([]byte(strings.Repeat("a\xff", 3000))); len(got) > webhook.MaxResponseBody || !utf8.ValidString(got) {
-		t.Errorf("binary: %d bytes", len(got))
+}
+
+// Whole headers are kept while there is room, and of a success less, so that its
+// delivery stays small.
+func TestTheTextsOfAnAttemptAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 298)
+	x := webhook.Exchange{
+		Signature: "v1,a", OwnHeaders: []string{"X-A", long, "X-B"},
+		Header: http.Header{"A": {"1", "2"}, "B": {long}, "C": {"\xff"}, "D": {long[:260]}, "E": {long[:20]}},
+	}
+	for name, tt := range map[string]struct {
+		status, url, wantURL int
+		own, headers         []string
+	}{
+		"a failure":                        {500, 400, 300, []string{"X-A", "X-B"}, []string{"A", "C", "D"}},
+		"a success":                        {200, 220, 220, []string{"X-A", "X-B"}, []string{"A", "C", "E"}},
+		"a success of a long URL":          {200, 270, 270, []string{"X-A", "X-B"}, nil},
+		"a success whose URL takes it all": {200, 400, 290, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x.Status, x.URL = tt.status, strings.Repeat("é", tt.url/2)
+			got := x.Keep(now, 0)
+			if len(got.URL) != tt.wantURL || !strings.HasPrefix(x.URL, got.URL) || got.Signature != x.Signature {
+				t.Errorf("URL of %d bytes %q, want %d; signature %s", len(got.URL), got.URL, tt.wantURL, got.Signature)
+			}
+			if diff := cmp.Diff(tt.own, got.OwnHeaders) + cmp.Diff(tt.headers, slices.Sorted(maps.Keys(got.ResponseHeaders))); diff != "" {
+				t.Errorf("headers (-want +got):\n%s", diff)
+			}
+			if a, c := got.ResponseHeaders["A"], got.ResponseHeaders["C"]; len(tt.headers) > 0 && (a != "1, 2" || c != "\ufffd") {
+				t.Errorf("A is %q, C is %q", a, c)
+			}
+		})
+	}
+}
+
+// Each attempt shows the URL that it asked, also when those before it are no longer
+// kept, and the headers that it sent.
+func TestAttemptsShowWhatTheySent(t *testing.T) {
+	d := newDelivery()
+	for i := range 15 {
+		url := "https://a.example/"
+		if i >= 13 {
+			url = "https://b.example/"
+		}
+		x := webhook.Exchange{URL: url, Signature: "v1,s" + strconv.Itoa(i), OwnHeaders: []string{"Authorization"}}
+		d = d.Record(webhook.Outcome{Attempt: x.Keep(now.Add(time.Duration(i)*time.Minute), 0), Result: webhook.AttemptFailed}, "m", 100, 0, now)
+	}
+	shown := d.Shape()
+	for _, a := range shown.Attempts {
+		if a.Request != nil {
+			t.Errorf("a list shows %+v", a.Request)
+		}
+	}
+	d.ShowExchanges(&shown)
+	for i, url := range map[int]string{0: "https://a.example/", 9: "https://a.example/", 10: "https://b.example/", 11: "https://b.example/"} {
+		want := &webhook.AttemptRequest{URL: url, Headers: map[string]string{
+			"Authorization": "****", "Content-Type": "application/json", "User-Agent": webhook.UserAgent,
+			"Webhook-Id": d.EventID.String(), "Webhook-Timestamp": strconv.FormatInt(now.Std().Unix()+60*int64(i+3), 10),
+			"Webhook-Signature": "v1,s" + strconv.Itoa(i+3),
+		}}
+		if diff := cmp.Diff(want, shown.Attempts[i].Request); diff != "" {
+			t.Errorf("attempt %d (-want +got):\n%s", i, diff)
+		}
+	}
+	for i, want := range map[int]string{0: "https://a.example/", 1: "", 9: "", 10: "https://b.example/", 11: ""} {
+		if got := d.Attempts[i].URL; got != want {
+			t.Errorf("attempt %d keeps the URL %q, want %q", i, got, want)
+		}
 	}
 }
 

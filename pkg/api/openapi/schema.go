@@ -137,7 +137,7 @@ func newRegistry() huma.Registry {
 func published() map[string]string {
 	return map[string]string{
 		"APIKey": "ApiKey", "CreatedKey": "CreatedApiKey", "Application": "DeveloperApplication",
-		"Endpoint": "WebhookEndpoint", "CreatedEndpoint": "CreatedWebhookEndpoint", "Problem": "Error", "Detail": "ErrorDetail",
+		"Endpoint": "WebhookEndpoint", "WebhookAttempt": "Attempt", "CreatedEndpoint": "CreatedWebhookEndpoint", "Problem": "Error", "Detail": "ErrorDetail",
 	}
 }
 

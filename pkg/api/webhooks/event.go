@@ -22,14 +22,14 @@ const (
 )
 
 // whole shows a delivery with its payload, which is null once it has expired, and
-// what the receiver answered, who may repeat it; neither to a caller who may not
-// see the record.
+// what its attempts sent and were answered, which may repeat it; neither to a caller
+// who may not see the record.
 func whole(r *api.Request, d *webhook.Delivery, payload []byte) (webhook.WebhookEvent, error) {
 	e := d.Shape()
 	if !reads(r, d.Type) {
 		return e, nil
 	}
-	copy(e.Attempts, d.Attempts)
+	d.ShowExchanges(&e)
 	if payload == nil {
 		return e, nil
 	}
@@ -55,14 +55,14 @@ func (a *area) eventOperations() []api.Operation {
 		{
 			ID: "listWebhookEvents", Method: http.MethodGet, Path: eventsPath,
 			Summary: "List the history of events",
-			Description: "One entry for each event and endpoint, for at least 30 days. payload and the attempts' responseBody are null here; " +
+			Description: "One entry for each event and endpoint, for at least 30 days. payload and the attempts' request, responseHeaders and responseBody are null here; " +
 				"read the single event for them. A change is in the list about a second after it happened.",
 			List: webhook.DeliveryList(), Result: api.Page[webhook.WebhookEvent]{}, Handle: a.listEvents,
 		},
 		{
 			ID: "getWebhookEvent", Method: http.MethodGet, Path: eventPath,
 			Summary:     "Read an event of the history",
-			Description: "payload and the attempts' responseBody are null for a caller without the read scope of the record's kind.",
+			Description: "payload and the attempts' request, responseHeaders and responseBody are null for a caller without the read scope of the record's kind.",
 			Result:      webhook.WebhookEvent{}, Handle: a.getEvent,
 		},
 		{

@@ -114,9 +114,11 @@ func TestRecordsOfTheHistoryTakeTheirReadScope(t *testing.T) {
 	order := h.order(t, nil, "")
 	event := h.dispatch(t, nil, order, e)[0]
 	id := webhook.DeliveryID(event, e.ID)
-	status, body := http.StatusServiceUnavailable, "an echo"
+	x := webhook.Exchange{
+		URL: e.URL, Signature: "v1,s", Status: http.StatusServiceUnavailable, Header: http.Header{"X-Echo": {"too"}}, Body: []byte("an echo"),
+	}
 	h.ChangeDelivery(t, id, func(d *webhook.Delivery) *webhook.Delivery {
-		return d.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now(), ResponseStatus: &status, ResponseBody: &body}, Result: webhook.AttemptRefused}, "m", 3, 0, h.Now())
+		return d.Record(webhook.Outcome{Attempt: x.Keep(h.Now(), 0), Result: webhook.AttemptRefused}, "m", 3, 0, h.Now())
 	})
 	row, trace := "/developers/webhooks/events/"+id.String(), tracePath(order.ID)
 	for _, tc := range []struct {
@@ -132,8 +134,10 @@ func TestRecordsOfTheHistoryTakeTheirReadScope(t *testing.T) {
 		if got.Status != 200 || len(attempts) != 1 || got.text("type") != "order.created" {
 			t.Fatalf("%s: %d %s, want the row", tc.scopes, got.Status, got.Body)
 		}
-		if echo := attempts[0].(map[string]any)["responseBody"]; (got.field("payload") != nil) != tc.reads || (echo != nil) != tc.reads {
-			t.Errorf("%s: payload %v, responseBody %v, shown: want %t", tc.scopes, got.field("payload"), echo, tc.reads)
+		for _, name := range []string{"request", "responseHeaders", "responseBody"} {
+			if text := attempts[0].(map[string]any)[name]; (got.field("payload") != nil) != tc.reads || (text != nil) != tc.reads {
+				t.Errorf("%s: payload %v, %s %v, shown: want %t", tc.scopes, got.field("payload"), name, text, tc.reads)
+			}
 		}
 		if list := do("GET", "/developers/webhooks/events"); !slices.Contains(list.ids(), id.String()) {
 			t.Errorf("%s: the list lacks the row: %s", tc.scopes, list.Body)

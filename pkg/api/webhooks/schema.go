@@ -70,6 +70,8 @@ func schemaOf(t reflect.Type) schema {
 		return nullable(schemaOf(t.Elem()))
 	case reflect.Slice:
 		return schema{"type": "array", "items": schemaOf(t.Elem())}
+	case reflect.Map:
+		return schema{"type": "object", "additionalProperties": schemaOf(t.Elem())}
 	case reflect.Struct:
 		return structSchema(t)
 	case reflect.Bool:

@@ -238,10 +238,12 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 	held := h.event(t, item, webhook.HeldPaused)
 	h.Pass(time.Second)
 	pending := h.event(t, item, "")
-	status, body, reason := 500, "oops", "answered 500 Internal Server Error"
-	failed := pending.Record(webhook.Outcome{Result: webhook.AttemptRefused, Attempt: webhook.Attempt{
-		At: h.Now(), DurationMs: 12, ResponseStatus: &status, ResponseBody: &body, Error: &reason,
-	}}, "m", 0, 0, h.Now())
+	x := webhook.Exchange{
+		URL: "https://example.com/oops", Signature: "v1,oops", Status: 500, Header: http.Header{"Server": {"oops"}}, Body: []byte("oops"),
+	}
+	o := webhook.Outcome{Attempt: x.Keep(h.Now(), 12*time.Millisecond), Result: webhook.AttemptRefused}
+	o.Attempt.Error = new("answered 500 Internal Server Error")
+	failed := pending.Record(o, "m", 0, 0, h.Now())
 	if _, err := h.Table.PutDelivery(t.Context(), pending, failed); err != nil {
 		t.Fatal(err)
 	}
@@ -280,9 +282,10 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 	at := h.Now()
 	want := fmt.Sprintf(`{"id":%q,"eventId":%q,"endpointId":%q,"applicationId":%q,"organizationId":%q,"siteId":null,"type":"order.created","status":"FAILED",
 		"heldReason":null,"attemptCount":1,"nextAttemptAt":null,"lastAttemptAt":%q,"deliveredAt":null,
-		"attempts":[{"at":%q,"durationMs":12,"responseStatus":500,"responseBody":"oops","error":%q}],
+		"attempts":[{"at":%q,"durationMs":12,"request":{"url":"https://example.com/oops","headers":{"Content-Type":"application/json","User-Agent":"commerce-integration-webhooks/1","Webhook-Id":%q,"Webhook-Signature":"v1,oops","Webhook-Timestamp":"%d"}},
+			"responseStatus":500,"responseHeaders":{"Server":"oops"},"responseBody":"oops","error":"answered 500 Internal Server Error"}],
 		"payload":{"id":%q,"type":"order.created","apiVersion":"2026-11-01","timestamp":%q,"organizationId":%q,"siteId":null,"data":{"object":{"total":12.50,"name":"é"},"previousAttributes":null}},
-		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, h.App, h.Org, at, at, reason,
+		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, h.App, h.Org, at, at, failed.EventID, at.Std().Unix(),
 		failed.EventID, at, h.Org, failed.CreatedAt, failed.UpdatedAt)
 	if diff := cmp.Diff(compact(t, want), h.must(t, http.StatusOK, "GET", events+"/"+failed.ID.String(), "").Body); diff != "" {
 		t.Error(diff)

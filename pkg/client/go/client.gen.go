@@ -162,11 +162,26 @@ type Attempt struct {
 	// Error The error. null if it was answered 2xx.
 	Error *string `json:"error"`
 
-	// ResponseBody The first KiB of the response body. null in lists, without a response, and without the read scope of the record's kind.
+	// Request What was sent. null in lists, where it was not kept, and without the read scope of the record's kind.
+	Request *AttemptRequest `json:"request"`
+
+	// ResponseBody The first 200 bytes of the response body if the status is 2xx, else the first KiB. null in lists, without a response, and without the read scope of the record's kind.
 	ResponseBody *string `json:"responseBody"`
+
+	// ResponseHeaders Headers of the response by name: whole ones, as many as fit in 300 bytes; after a 2xx in what url, signature and responseBody leave of these. null like responseBody.
+	ResponseHeaders map[string]string `json:"responseHeaders"`
 
 	// ResponseStatus null if there was no response.
 	ResponseStatus *int64 `json:"responseStatus"`
+}
+
+// AttemptRequest defines model for AttemptRequest.
+type AttemptRequest struct {
+	// Headers The headers that were sent; values of the endpoint's own are shown as ****.
+	Headers map[string]string `json:"headers"`
+
+	// URL The URL that was asked, its first 300 bytes.
+	URL string `json:"url"`
 }
 
 // AuditActor defines model for AuditActor.

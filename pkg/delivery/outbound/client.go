@@ -44,6 +44,7 @@ const (
 type Outcome struct {
 	Kind       Kind
 	Status     int           // of an answer
+	Header     http.Header   // of an answer
 	Body       []byte        // its start, at most 64 KiB
 	RetryAfter time.Duration // the answer's wish, 0 when it has none
 	Took       time.Duration
@@ -160,7 +161,7 @@ func (c *Client) post(ctx context.Context, target string, header http.Header, bo
 		return c.explain(ctx, errNoStatus, attempt, timeout)
 	}
 	return Outcome{
-		Kind: Answered, Status: resp.StatusCode, Body: read(resp),
+		Kind: Answered, Status: resp.StatusCode, Header: resp.Header, Body: read(resp),
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), c.now()),
 	}
 }

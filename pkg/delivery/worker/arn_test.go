@@ -79,6 +79,14 @@ func TestAQueueGetsSignedEventsOnceItIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stored := h.StoredDelivery(t, delivery.ID)
+	shown := stored.Shape()
+	stored.ShowExchanges(&shown)
+	for name := range header {
+		if got := shown.Attempts[1].Request; len(got.Headers) != len(header) || got.Headers[name] != header.Get(name) || got.URL != e.URL {
+			t.Errorf("shown %+v, sent %v", got, header)
+		}
+	}
 	if err := verifier.Verify([]byte(*message.Body), header); err != nil || header.Get("Webhook-Id") != delivery.EventID.String() {
 		t.Errorf("message %s with %v: %v", *message.Body, header, err)
 	}

@@ -65,7 +65,7 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 	if m.carriedUntil != 0 && value.TimeOf(start) >= m.carriedUntil {
 		return disposition{action: retryLater, wait: clockSkew} // it comes again, and is read
 	}
-	answer, err := w.send(ctx, &m.input, start, timeout)
+	sent, answer, err := w.send(ctx, &m.input, start, timeout)
 	if err == nil && answer.Kind == outbound.Ours {
 		err = fmt.Errorf("attempt: %s: %w", answer.Reason, answer.Err)
 	}
@@ -76,7 +76,7 @@ func (w *Worker) attempt(ctx context.Context, m *message) disposition {
 	if held != nil {
 		held.note(answer.Took)
 	}
-	outcome, level := outcomeOf(&answer, value.TimeOf(start)), slog.LevelInfo
+	outcome, level := outcomeOf(sent, &answer, value.TimeOf(start)), slog.LevelInfo
 	if outcome.Result == webhook.AttemptSucceeded && answer.Took <= webhook.SlowAttempt {
 		level = slog.LevelDebug // the history says the same
 	}
@@ -128,7 +128,7 @@ func (w *Worker) record(ctx context.Context, m *message, o webhook.Outcome, gone
 		case err == nil:
 			return w.next(ctx, m, next)
 		case errors.Is(err, fault.ErrChanged) && (current == nil || current.AttemptCount != d.AttemptCount):
-			if current != nil && *current.LastAttemptAt != o.Attempt.At {
+			if current != nil && current.Attempts[len(current.Attempts)-1].At != o.Attempt.At {
 				w.cfg.Logger.InfoContext(ctx, "another attempt was recorded", "messageId", m.sqs.MessageId, "deliveryId", d.ID)
 			}
 			return w.next(ctx, m, current)
@@ -172,40 +172,47 @@ func (w *Worker) next(ctx context.Context, m *message, d *webhook.Delivery) disp
 
 // send asks the receiver of a delivery once, by HTTP or through the target
 // of an ARN, with a signature of the time start. An error is our fault.
-func (w *Worker) send(ctx context.Context, in *webhook.DeliveryInput, start time.Time, timeout time.Duration) (outbound.Outcome, error) {
+func (w *Worker) send(
+	ctx context.Context, in *webhook.DeliveryInput, start time.Time, timeout time.Duration,
+) (sent webhook.Exchange, answer outbound.Outcome, err error) {
 	endpoint, d := in.Endpoint, in.Delivery
+	sent.URL = endpoint.URL
 	body, err := d.Body(in.Payload)
 	if err != nil {
-		return outbound.Outcome{}, err
+		return sent, answer, err
 	}
 	arn, isARN := webhook.ParseARN(endpoint.URL)
 	isARN = isARN && w.cfg.ARNs != nil
 	if isARN {
 		if body, err = arn.Body(body); err != nil {
-			return outbound.Outcome{}, err
+			return sent, answer, err
 		}
 	}
 	header, err := w.header(endpoint, d.EventID, start, body)
 	if err != nil {
-		return outbound.Outcome{}, err
+		return sent, answer, err
+	}
+	if !arn.Bus {
+		sent.Signature = header.Get(webhook.HeaderSignature)
 	}
 	if isARN {
-		return w.cfg.ARNs.Send(ctx, endpoint.OrganizationID, arn, arntarget.Event{Type: d.Type, Header: header, Body: body}, timeout), nil
+		return sent, w.cfg.ARNs.Send(ctx, endpoint.OrganizationID, arn, arntarget.Event{Type: d.Type, Header: header, Body: body}, timeout), nil
 	}
-	return w.client.Post(ctx, endpoint.URL, header, body, timeout), nil
+	for _, h := range endpoint.Delivery.Headers {
+		sent.OwnHeaders = append(sent.OwnHeaders, h.Name)
+	}
+	return sent, w.client.Post(ctx, endpoint.URL, header, body, timeout), nil
 }
 
 // outcomeOf turns an answer, or its absence, into the delivery's terms.
-func outcomeOf(answer *outbound.Outcome, at value.Time) webhook.Outcome {
-	o := webhook.Outcome{Attempt: webhook.Attempt{At: at, DurationMs: answer.Took.Milliseconds()}, Result: webhook.AttemptFailed}
-	reason := answer.Reason
+func outcomeOf(x webhook.Exchange, answer *outbound.Outcome, at value.Time) webhook.Outcome {
+	o, reason := webhook.Outcome{Result: webhook.AttemptFailed}, answer.Reason
 	switch answer.Kind {
 	case outbound.Answered:
-		body, status := webhook.ClipBody(answer.Body), answer.Status
-		o.Attempt.ResponseStatus, o.Attempt.ResponseBody = &status, &body
-		if answer.Status >= 200 && answer.Status <= 299 {
+		x.Status, x.Header, x.Body = answer.Status, answer.Header, answer.Body
+		if x.Success() {
 			o.Result = webhook.AttemptSucceeded
-			return o
+			break
 		}
 		reason = cmp.Or(answer.Reason, answerReason(answer.Status))
 		if answer.Status == http.StatusTooManyRequests || answer.Status == http.StatusServiceUnavailable {
@@ -214,7 +221,10 @@ func outcomeOf(answer *outbound.Outcome, at value.Time) webhook.Outcome {
 	case outbound.Forbidden:
 		o.Result = webhook.AttemptRefused
 	}
-	o.Attempt.Error = &reason
+	o.Attempt = x.Keep(at, answer.Took)
+	if o.Result != webhook.AttemptSucceeded {
+		o.Attempt.Error = &reason
+	}
 	return o
 }
 

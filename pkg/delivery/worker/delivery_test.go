@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -45,7 +46,9 @@ func TestRetriesSendTheSameBodyWithTheHeadersOfTheirTime(t *testing.T) {
 	h.setDelivery(t, e, `{"fields":["total"],"retryCount":3,"headers":{"Authorization":"Bearer two"}}`)
 	h.Pass(time.Minute)
 	h.handle(t, h.Worker, left...)
-	h.delivery(t, delivery, webhook.DeliveryDelivered, 2)
+	stored := h.delivery(t, delivery, webhook.DeliveryDelivered, 2)
+	shown := stored.Shape()
+	stored.ShowExchanges(&shown)
 	verifier, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +56,7 @@ func TestRetriesSendTheSameBodyWithTheHeadersOfTheirTime(t *testing.T) {
 	requests := rcv.requests(t, 2)
 	for i, authorization := range []string{"Bearer one", "Bearer two"} {
 		r := requests[i]
+		r.header.Del("Content-Length")
 		if err := verifier.VerifyIgnoringTimestamp(r.body, r.header); err != nil {
 			t.Errorf("attempt %d: %v", i+1, err)
 		}
@@ -61,6 +65,14 @@ func TestRetriesSendTheSameBodyWithTheHeadersOfTheirTime(t *testing.T) {
 		}
 		if got := r.header.Get("User-Agent"); got != webhook.UserAgent {
 			t.Errorf("attempt %d: User-Agent %q", i+1, got)
+		}
+		if got := shown.Attempts[i].Request; got.URL != rcv.url || !maps.EqualFunc(got.Headers, r.header, func(shown string, sent []string) bool {
+			return shown == sent[0] || shown == "****"
+		}) {
+			t.Errorf("attempt %d: shown %+v, sent %v", i+1, got, r.header)
+		}
+		if got := shown.Attempts[i].ResponseHeaders; (*got)["Date"] == "" {
+			t.Errorf("attempt %d: answered with the headers %v", i+1, *got)
 		}
 		if string(r.body) != string(requests[0].body) {
 			t.Errorf("attempt %d: got %s, want %s", i+1, r.body, requests[0].body)
