@@ -105,9 +105,9 @@ func TestResealLeavesNothingUnderAnOlderKeyAndChangesNothingElse(t *testing.T) {
 		before[id], rotated = w.StoredEndpoint(t, id).UpdatedAt, id
 	}
 	if _, err := w.Table.ChangeEndpoint(t.Context(), w.Org, rotated, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-		next, secret, err := e.Rotate(w.Box.Seal, w.Now())
+		next, secret := e.Rotate(time.Hour, w.Box.Seal, w.Now())
 		w.secrets[rotated] = secret
-		return next, err
+		return next, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -189,9 +189,9 @@ func TestResealSurvivesKillsAndFaultsBesideOwnersWhoChangeEndpoints(t *testing.T
 					next := *e
 					text := fmt.Sprint(n)
 					next.Description, next.UpdatedAt = &text, e.UpdatedAt+1
-					if n%4 == 0 && len(e.PreviousSecrets) < 2 {
-						rotated, _, err := e.Rotate(seal, w.Now())
-						return rotated, err
+					if n%4 == 0 && len(e.PreviousSecrets) == 0 {
+						rotated, _ := e.Rotate(time.Hour, seal, w.Now())
+						return rotated, nil
 					}
 					return &next, nil
 				}); err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
@@ -19,11 +18,10 @@ const (
 	secretBytes  = 32
 	secretShown  = 4
 
-	// RotationOverlap is how long a secret is used together with the one that
-	// replaced it.
-	RotationOverlap = 24 * time.Hour
-	// MaxSecrets is the most secrets of an endpoint that are valid at a time.
-	MaxSecrets = 5
+	// DefaultOverlapHours is how long a secret also signs after it was replaced, where
+	// nobody says otherwise.
+	DefaultOverlapHours = 24
+	MaxOverlapHours     = 168
 )
 
 var errSecret = errors.New("webhook: not a secret: want whsec_ and base64")
@@ -88,22 +86,18 @@ func (e *Endpoint) Secrets(now value.Time) []Secret {
 }
 
 // Rotate gives the endpoint a new secret, whose text is returned for the
-// answer only, as [NewEndpoint] does. The old one also signs for
-// [RotationOverlap]. The fault limit_reached says that [MaxSecrets] are
-// valid already.
-func (e *Endpoint) Rotate(seal func(plain []byte, purpose string) string, now value.Time) (next *Endpoint, text string, err error) {
-	previous := e.validPrevious(now)
-	if len(previous)+1 >= MaxSecrets {
-		return nil, "", fault.New(fault.Conflict, fault.CodeLimitReached,
-			"an endpoint can have %d secrets that are valid at the same time: the oldest of them ends at %s",
-			MaxSecrets, previous[len(previous)-1].Until)
-	}
+// answer only, as [NewEndpoint] does. The old one also signs for the overlap, in which
+// another rotation ends it: of two secrets at most.
+func (e *Endpoint) Rotate(overlap time.Duration, seal func(plain []byte, purpose string) string, now value.Time) (next *Endpoint, text string) {
 	text = NewSecretText()
 	rotated := *e
-	rotated.PreviousSecrets = append([]PreviousSecret{{Secret: e.Secret, Until: now.Add(RotationOverlap)}}, previous...)
+	rotated.PreviousSecrets = nil
+	if overlap > 0 {
+		rotated.PreviousSecrets = []PreviousSecret{{Secret: e.Secret, Until: now.Add(overlap)}}
+	}
 	rotated.Secret = KeepSecret(text, seal([]byte(text), SecretPurpose(e.ID)))
 	rotated.UpdatedAt = max(now, e.UpdatedAt+1)
-	return &rotated, text, nil
+	return &rotated, text
 }
 
 // Reseal returns the endpoint with its secrets and headers as again seals them, without

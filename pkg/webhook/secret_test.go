@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -31,17 +29,15 @@ func sealed(e *webhook.Endpoint, texts ...string) []webhook.Secret {
 	return secrets
 }
 
-func TestReplacedSecretSignsForADayMore(t *testing.T) {
-	first, a := newEndpoint()
-	second, b, err := first.Rotate(seal, now)
-	if err != nil || a == b || !strings.HasPrefix(b, "whsec_") {
-		t.Fatalf("rotate: %q after %q, %v", b, a, err)
-	}
-	third, c, err := second.Rotate(seal, now.Add(23*time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestAReplacedSecretSignsForTheOverlap(t *testing.T) {
 	const day = 24 * time.Hour
+	first, a := newEndpoint()
+	second, b := first.Rotate(day, seal, now)
+	if a == b || !strings.HasPrefix(b, "whsec_") {
+		t.Fatalf("rotate: %q after %q", b, a)
+	}
+	third, c := second.Rotate(7*day, seal, now.Add(23*time.Hour))
+	alone, d := third.Rotate(0, seal, now.Add(23*time.Hour))
 	for name, tt := range map[string]struct {
 		e    *webhook.Endpoint
 		at   time.Duration
@@ -52,10 +48,10 @@ func TestReplacedSecretSignsForADayMore(t *testing.T) {
 		"a millisecond before a day": {second, day - time.Millisecond, []string{b, a}},
 		"after a day":                {second, day, []string{b}},
 		"long after":                 {second, 30 * day, []string{b}},
-		"rotated twice":              {third, 23 * time.Hour, []string{c, b, a}},
-		"the first has ended":        {third, day, []string{c, b}},
-		"the second is still valid":  {third, day + 23*time.Hour - time.Millisecond, []string{c, b}},
-		"the second has ended":       {third, day + 23*time.Hour, []string{c}},
+		"rotated twice":              {third, 23 * time.Hour, []string{c, b}},
+		"within a week":              {third, 7*day + 23*time.Hour - time.Millisecond, []string{c, b}},
+		"after a week":               {third, 7*day + 23*time.Hour, []string{c}},
+		"without an overlap":         {alone, 23 * time.Hour, []string{d}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(sealed(tt.e, tt.want...), tt.e.Secrets(now.Add(tt.at))); diff != "" {
@@ -71,39 +67,9 @@ func TestReplacedSecretSignsForADayMore(t *testing.T) {
 	}
 }
 
-func TestFiveSecretsAreValidAtATime(t *testing.T) {
-	e, text := newEndpoint()
-	texts := []string{text}
-	for i := range 4 {
-		next, text, err := e.Rotate(seal, now.Add(time.Duration(i)*time.Hour))
-		if err != nil {
-			t.Fatalf("rotation %d: %v", i+1, err)
-		}
-		e, texts = next, append([]string{text}, texts...)
-	}
-	last := now.Add(24*time.Hour) - 1
-	if diff := cmp.Diff(sealed(e, texts...), e.Secrets(last)); diff != "" {
-		t.Errorf("secrets (-want +got):\n%s", diff)
-	}
-	next, text, err := e.Rotate(seal, last)
-	if next != nil || text != "" || !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), now.Add(24*time.Hour).String()) {
-		t.Errorf("a sixth: %+v, %q, %v; want a conflict that tells when the oldest ends", next, text, err)
-	}
-	next, text, err = e.Rotate(seal, last+1)
-	if err != nil || len(next.PreviousSecrets) != 4 {
-		t.Fatalf("when the oldest has ended: %+v, %v", next, err)
-	}
-	if diff := cmp.Diff(sealed(e, slices.Concat([]string{text}, texts[:4])...), next.Secrets(last+1)); diff != "" {
-		t.Errorf("secrets then (-want +got):\n%s", diff)
-	}
-}
-
 func TestEndpointAtRestReadsBack(t *testing.T) {
 	e, _ := newEndpoint()
-	e, _, err := e.Rotate(seal, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, _ = e.Rotate(time.Hour, seal, now)
 	body, err := json.Marshal(e)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/audit"
@@ -70,10 +71,10 @@ func (a *area) endpointOperations() []api.Operation {
 		{
 			ID: "rotateWebhookEndpointSecret", Method: http.MethodPost, Path: endpointPath + "/rotate-secret",
 			Summary: "Give an endpoint a new secret",
-			Description: "This answer is the only one that shows the new secret in full. For 24 hours deliveries carry one signature for each " +
+			Description: "This answer is the only one that shows the new secret in full. For overlapHours deliveries carry one signature for each " +
 				"secret, separated by spaces in webhook-signature, so that a receiver can change from the old one to the new at any time " +
-				"within; then the old one is no longer used. An endpoint has at most 5 secrets that are valid at the same time; past that 409 limit_reached." + takesReads,
-			Scope: auth.WebhooksWrite, Params: []api.Param{api.IfMatch()},
+				"within; then the old one is no longer used. Another rotation ends it at once: an endpoint has at most two secrets." + takesReads,
+			Scope: auth.WebhooksWrite, Params: []api.Param{api.IfMatch()}, Body: RotateSecretDto{}, EmptyBody: true,
 			Result: webhook.WebhookEndpoint{}, Tagged: true,
 			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.EndpointSecretRotated, Handle: a.rotate,
 		},
@@ -241,8 +242,29 @@ func (a *area) remove(r *api.Request, id value.ID, absent error) (*api.Response,
 	return api.NoContent()
 }
 
+// RotateSecretDto is the input of a rotation of an endpoint's secret.
+type RotateSecretDto struct {
+	OverlapHours *int `json:"overlapHours" required:"false" minimum:"0" maximum:"168" default:"24" doc:"For how many hours the old secret signs, too. 0 ends it at once, as for a secret that others know."`
+}
+
+func rotationOverlap(body []byte) (time.Duration, error) {
+	var dto RotateSecretDto
+	if err := readOptional(body, &dto); err != nil {
+		return 0, err
+	}
+	hours := value.Or(dto.OverlapHours, webhook.DefaultOverlapHours)
+	if hours < 0 || hours > webhook.MaxOverlapHours {
+		return 0, fault.Field(fault.InBody, "overlapHours", fault.DetailOutOfRange, "must be between 0 and %d", webhook.MaxOverlapHours)
+	}
+	return time.Duration(hours) * time.Hour, nil
+}
+
 func (a *area) rotate(r *api.Request) (*api.Response, error) {
 	id := r.PathID("id")
+	overlap, err := rotationOverlap(r.Body)
+	if err != nil {
+		return nil, err
+	}
 	// The counters are read first: nothing may fail once the secret is stored,
 	// or nobody would ever see it.
 	counters, err := a.store.Counters(r.Context(), r.Organization(), id)
@@ -251,8 +273,8 @@ func (a *area) rotate(r *api.Request) (*api.Response, error) {
 	}
 	var secret string // of the last try, which is the one that is stored
 	e, err := a.changeEndpoint(r, r.PathID("id"), readsAll(r), func(e *webhook.Endpoint) (next *webhook.Endpoint, err error) {
-		next, secret, err = e.Rotate(a.cfg.Seal, a.now())
-		return next, err
+		next, secret = e.Rotate(overlap, a.cfg.Seal, a.now())
+		return next, nil
 	})
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func TestForeign(t *testing.T) {
 		"test":           {"POST", item + "/test", `{}`},
 		"recover":        {"POST", item + "/recover", `{"since":"2020-01-01"}`},
 		"recovery":       {"GET", item + "/recoveries/" + recovery, ""},
-		"rotate":         {"POST", item + "/rotate-secret", ""},
+		"rotate":         {"POST", item + "/rotate-secret", `{"overlapHours":0}`},
 		"stats":          {"GET", item + "/stats", ""},
 		"settings":       {"GET", item + "/delivery", ""},
 		"set settings":   {"PUT", item + "/delivery", `{}`},

@@ -2,6 +2,7 @@ package webhooks_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,30 +84,61 @@ func TestARotationAppliesToTheStateThatIfMatchNames(t *testing.T) {
 	h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", "*")
 }
 
-func TestEveryRotationAnswersASecretThatSigns(t *testing.T) {
+// The overlap is the owner's choice. Whatever it is, no more than two secrets sign.
+func TestTheOverlapOfARotationIsBounded(t *testing.T) {
 	h := newHarness(t)
 	item := h.endpoint(t, minimal)
 	first := h.secrets(t, item)[0]
+	for _, body := range []string{`{"overlapHours":-1}`, `{"overlapHours":169}`, `{"overlapHours":1.5}`, `{"overlapHours":"24"}`, `{"hours":1}`, `[]`} {
+		if a := h.must(t, http.StatusBadRequest, "POST", item+"/rotate-secret", body); a.text("code") != "validation_failed" && a.text("code") != "malformed_body" {
+			t.Errorf("%s: %s", body, a.Body)
+		}
+	}
+	if got := h.secrets(t, item); len(got) != 1 || got[0] != first {
+		t.Errorf("after refusals %v sign, want the first", got)
+	}
+	previous := first
+	for _, row := range []struct {
+		body    string
+		overlap time.Duration
+	}{{`{"overlapHours":168}`, 168 * time.Hour}, {`{"overlapHours":null}`, 24 * time.Hour}, {`{"overlapHours":0}`, 0}, {``, 24 * time.Hour}} {
+		secret := h.must(t, http.StatusOK, "POST", item+"/rotate-secret", row.body).text("secret")
+		h.Pass(max(0, row.overlap-time.Millisecond))
+		want := []string{secret, previous}
+		if row.overlap == 0 {
+			want = want[:1]
+		}
+		if diff := cmp.Diff(want, h.secrets(t, item)); diff != "" {
+			t.Errorf("%s, to its end (-want +got):\n%s", row.body, diff)
+		}
+		previous = secret
+	}
+	h.Pass(time.Millisecond)
+	if diff := cmp.Diff([]string{previous}, h.secrets(t, item)); diff != "" {
+		t.Errorf("after the last (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheLastRotationsAnswerSecretsThatSign(t *testing.T) {
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
 	const users = 8
 	answers := make(chan answer, users)
 	for range users {
 		go func() { answers <- h.do(t, "POST", item+"/rotate-secret", "") }()
 	}
-	want := map[string]bool{first: true}
+	answered := h.secrets(t, item)
 	for range users {
 		switch a := <-answers; a.Status {
 		case http.StatusOK:
-			want[a.text("secret")] = true
-		case http.StatusConflict: // at the limit, or others were faster too often
+			answered = append(answered, a.text("secret"))
+		case http.StatusConflict: // others were faster too often
 		default:
 			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	}
-	got := map[string]bool{}
-	for _, secret := range h.secrets(t, item) {
-		got[secret] = true
-	}
-	if diff := cmp.Diff(want, got); diff != "" || len(got) < 2 || len(got) > webhook.MaxSecrets {
-		t.Errorf("%d secrets sign, (-answered +sign):\n%s", len(got), diff)
+	got := h.secrets(t, item)
+	if len(got) != 2 || !slices.Contains(answered, got[0]) || !slices.Contains(answered, got[1]) {
+		t.Errorf("%v sign, want two of %v", got, answered)
 	}
 }

@@ -1601,6 +1601,12 @@ type Refusal struct {
 	RecordID *string `json:"recordId"`
 }
 
+// RotateSecretDto defines model for RotateSecretDto.
+type RotateSecretDto struct {
+	// OverlapHours For how many hours the old secret signs, too. 0 ends it at once, as for a secret that others know.
+	OverlapHours *int64 `json:"overlapHours,omitempty"`
+}
+
 // SendTestDto defines model for SendTestDto.
 type SendTestDto struct {
 	// Type A type of the catalogue.
@@ -3130,8 +3136,8 @@ func (c *Client) GetWebhookRecovery(ctx context.Context, id string, recoveryID s
 }
 
 // RotateWebhookEndpointSecret is POST /developers/webhooks/endpoints/{id}/rotate-secret: give an endpoint a new secret.
-func (c *Client) RotateWebhookEndpointSecret(ctx context.Context, id string, params *RotateWebhookEndpointSecretParams, options ...Option) (*WebhookEndpoint, error) {
-	return ask[WebhookEndpoint](ctx, c, "POST", path("/developers/webhooks/endpoints/%s/rotate-secret", id), params, nil, options)
+func (c *Client) RotateWebhookEndpointSecret(ctx context.Context, id string, params *RotateWebhookEndpointSecretParams, body *RotateSecretDto, options ...Option) (*WebhookEndpoint, error) {
+	return ask[WebhookEndpoint](ctx, c, "POST", path("/developers/webhooks/endpoints/%s/rotate-secret", id), params, body, options)
 }
 
 // GetWebhookEndpointStats is GET /developers/webhooks/endpoints/{id}/stats: read how an endpoint does over time.
