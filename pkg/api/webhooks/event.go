@@ -174,19 +174,17 @@ func (a *area) redeliver(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	if d == nil {
-		return nil, errNotActive()
+		return nil, conflict("the event's endpoint is deleted")
 	}
 	return a.send(r, lane, d, payload)
 }
-
-func errNotActive() error { return conflict("the event's endpoint is deleted or not ACTIVE") }
 
 // redelivery is the delivery as it is sent again, and the circuit of its
 // endpoint then. While that is open the delivery is its probe, and there is one
 // at a time: many that fail would not help the endpoint.
 func (a *area) redelivery(r *api.Request, e *webhook.Endpoint, d *webhook.Delivery) (*webhook.Circuit, *webhook.Delivery, error) {
 	if e.Status != webhook.Active {
-		return nil, nil, errNotActive()
+		return nil, nil, conflict("the event's endpoint is " + string(e.Status) + ": set it ACTIVE first; recover then sends every event that it holds")
 	}
 	if err := a.checkNotSuspended(r, e); err != nil {
 		return nil, nil, err

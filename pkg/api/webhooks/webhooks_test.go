@@ -410,7 +410,10 @@ func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
 	for _, status := range []webhook.Status{webhook.Paused, webhook.Disabled} {
 		h.SetStatus(t, h.stored(t, item).ID, status)
 		held := h.event(t, item, webhook.HeldPaused)
-		h.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
+		a := h.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
+		if !strings.Contains(a.text("message"), "is "+string(status)+": ") || !strings.Contains(a.text("message"), "recover") {
+			t.Errorf("%s: %s, want it to say what to do", status, a.Body)
+		}
 	}
 	held := h.event(t, item, webhook.HeldPaused)
 	h.must(t, http.StatusNoContent, "DELETE", item, "")
