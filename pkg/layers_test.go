@@ -226,7 +226,7 @@ func TestManualsNameTestsThatExist(t *testing.T) {
 }
 
 // TestLinksOfManualsLeadSomewhere holds links between the manuals, and into the
-// tree, to files and headings that exist.
+// tree, to files and headings that exist. The portal names its pages by anchors, too.
 func TestLinksOfManualsLeadSomewhere(t *testing.T) {
 	texts := manuals(t)
 	heading, notOfAnchors := regexp.MustCompile(`(?m)^#+ (.+)$`), regexp.MustCompile(`[^\w\- ]`)
@@ -250,7 +250,7 @@ func TestLinksOfManualsLeadSomewhere(t *testing.T) {
 			}
 			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
 				t.Errorf("%s links to %s, which is not there", name, l[1])
-			} else if anchor != "" && !anchors[target+"#"+anchor] {
+			} else if anchor != "" && strings.HasSuffix(target, ".md") && !anchors[target+"#"+anchor] {
 				t.Errorf("%s links to %s, which has no such heading", name, l[1])
 			}
 		}

@@ -42,10 +42,10 @@ func TestPagesLinkBelowTheBasePath(t *testing.T) {
 		"/docs":             {`href="/prod/docs/first-integration"`, `href="/prod/docs/reference"`, `src="/prod/docs/docs.js"`},
 		"/docs/":            {`href="/prod/docs/first-integration"`},
 		"/docs/deliveries":  {`<h2 id="alerts">Alerts</h2>`, `href="/prod/docs/deliveries" aria-current="page"`},
-		"/docs/webhooks":    {`<p><code>receiver.py</code></p>`, `<pre tabindex="0"><code class="language-python">`},
+		"/docs/webhooks":    {`<p><code>receiver.py</code></p>`, `<pre tabindex="0"><code class="language-python">`, `href="/prod/portal#/signature"`},
 		"/docs/reference":   {`data-document="/prod/openapi.json"`},
 		"/docs/index.md":    {"](https://a.example/prod/docs/webhooks.md)", "](https://a.example/prod/docs/reference.md)"},
-		"/docs/webhooks.md": {"](https://a.example/prod/docs/deliveries.md#rotating-a-secret)"},
+		"/docs/webhooks.md": {"](https://a.example/prod/docs/deliveries.md#rotating-a-secret)", "](https://a.example/prod/portal#/signature)"},
 		"/docs/reference.md": {
 			"### List products\n\n`GET /api/products`\n", "- `search` (query; string; at most 200 characters): ", "- `limit` (query; integer; 1 to 100; default 20): ",
 			"- `ids` (query; string[]; 1 to 100 entries; uuid): ", "(query; string; default createdAt; values ", "- Answers: 200 [ProductPage](#schema-productpage), 304, 400, ",

@@ -39,8 +39,10 @@ func textOf(name string) (string, error) {
 }
 
 // linked has the links between guides lead where to says. The link to the
-// document leads to the reference.
+// document leads to the reference, and those to the portal's folder to the portal.
 func linked(text string, to func(name string) string) string {
+	base := to(start)
+	text = strings.ReplaceAll(text, "](../../portal", "]("+base[:strings.LastIndex(base, "/docs")]+"/portal")
 	link := regexp.MustCompile(`\]\(([a-z-]+)\.md|\]\(\.\./openapi\.json`)
 	return link.ReplaceAllStringFunc(text, func(found string) string {
 		name := link.FindStringSubmatch(found)[1]

@@ -17,6 +17,7 @@ import { Endpoints } from "./pages/endpoints";
 import { Overview } from "./pages/overview";
 import { ReceiptPage, Receipts } from "./pages/receipts";
 import { Records } from "./pages/records";
+import { SignaturePage } from "./pages/signature";
 import { SignIn } from "./pages/signin";
 import { TracePage } from "./pages/trace";
 import { You } from "./pages/you";
@@ -34,6 +35,7 @@ interface Area {
 }
 
 const you: Area = { name: "You", path: "you", pages: [You] };
+const signature: Area = { name: "Signature checker", path: "signature", pages: [SignaturePage] };
 const areas: Area[] = [
   { name: "Overview", path: "", pages: [Overview] },
   { name: "Deliveries", path: "deliveries", scope: "webhooks:read", pages: [Deliveries, DeliveryPage, TracePage] },
@@ -43,6 +45,7 @@ const areas: Area[] = [
   { name: "Changes", path: "changes", pages: [Changes] },
   { name: "Received records", path: "posted", scope: "records:write", pages: [Receipts, ReceiptPage] },
   { name: "Who changed what", path: "audit", scope: "developers:admin", pages: [Audit] },
+  signature,
   you,
 ];
 
@@ -50,6 +53,7 @@ const areas: Area[] = [
 const asksConsent = () => location.pathname.replace(/\/$/, "") === `${base}/portal/authorize`;
 
 function App({ told }: { told: string }) {
+  const { path } = useRoute();
   const [me, setMe] = useState<Me>();
   const [said, setSaid] = useState(told);
   const [rate, setRate] = useState<Rate>();
@@ -82,6 +86,7 @@ function App({ told }: { told: string }) {
   }, []);
 
   if (starting) return null;
+  if (!me && path[0] === signature.path) return <main><SignaturePage /></main>;
   if (!me) return <SignIn said={said} signIn={signIn} />;
   return (
     <Session.Provider value={me}>
@@ -114,7 +119,7 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
           Menu
         </button>
         <nav aria-label="Areas" onClick={() => setOpen(false)}>
-          {areas.filter((a) => a !== you).map((a) => (
+          {areas.filter((a) => a !== you && a !== signature).map((a) => (
             <a key={a.path} href={link(a.path)} aria-current={a === area ? "page" : undefined}>
               {a.name}
             </a>

@@ -1,7 +1,7 @@
 // Uses the portal as people do, against a service of its own. The tests go on
 // from one another.
 import assert from "node:assert/strict";
-import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { createHash, createHmac, randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { transform } from "esbuild";
@@ -571,6 +571,59 @@ test("what a paused endpoint missed is recovered, and its charts show it", async
   await remove(endpoint);
 });
 
+test("the signature checker says what is wrong, and asks the service nothing", async () => {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+  const id = randomUUID();
+  const event = { id, type: "webhook.test", apiVersion: "2026-11-01", timestamp: "2026-11-26T02:00:00.000Z", organizationId: randomUUID(), siteId: null, data: { object: { message: "Café / 1" }, previousAttributes: null } };
+  const signed = JSON.stringify(event);
+  const now = Math.floor(Date.now() / 1000);
+  const signature = (time, key = secret) => `v1,${createHmac("sha256", Buffer.from(key.slice(6), "base64")).update(`${id}.${time}.${signed}`).digest("base64")}`;
+  const headersOf = (time = now, as = signature(time)) => `Host: a.example\nWebhook-Id: ${id}\nwebhook-timestamp: ${time}\nwebhook-signature: v1,${"A".repeat(43)}= ${as}`;
+  const sorted = JSON.stringify(event, ["apiVersion", "data", "message", "object", "previousAttributes", "id", "organizationId", "siteId", "timestamp", "type"]);
+  const { page, close } = await openPage(browser, service.url);
+  await page.goto(`${service.url}/portal#/signature`);
+  await heading(page, "Signature checker");
+  await page.waitForLoadState("networkidle");
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  // Neighbours are told different things, so that none finds what the one before was told.
+  for (const [name, { headers = headersOf(), body = signed, by = secret }, told] of [
+    ["right", {}, /^The signature is right\.$/],
+    ["late", { headers: headersOf(now - 600) }, /^The signature is right, but the time in webhook-timestamp is 10 minutes ago/],
+    ["JSON", { headers: JSON.stringify({ "webhook-id": id, "webhook-timestamp": `${now}`, "webhook-signature": signature(now) }) }, /^The signature is right\.$/],
+    ["early", { headers: headersOf(now + 600) }, /^The signature is right, but .* 10 minutes ahead/],
+    ["curl", { headers: headersOf().replace(/^(.*)$/gm, "  -H '$1' \\") }, /^The signature is right\.$/],
+    ["another secret", { by: `whsec_${Buffer.alloc(32, 8).toString("base64")}` }, /^The secret is another one/],
+    ["at the tolerance's end", { headers: headersOf(now - 280) }, /^The signature is right\.$/],
+    ["a masked secret", { by: "whsec_****Jw3k" }, /^The secret is masked/],
+    ["a client secret", { by: "cs_abc" }, /^The secret is no signing secret/],
+    ["a changed byte", { body: signed.replace("webhook.test", "webhook.best") }, /^The body was changed at character \d+, after .*webhook\.”: “b” was “t”/],
+    ["a line end more", { body: `${signed}\n` }, /^Blanks or line ends around the body/],
+    ["a lost byte", { body: signed.replace("2026-11-01", "2026-1-01") }, /^The body was changed at character \d+/],
+    ["written by Python", { body: JSON.stringify(event, null, 1).replace(/,\n */g, ", ").replace(/\n */g, "").replace("é", "\\u00e9") }, /^The body was parsed and written again/],
+    ["an added byte", { body: signed.replace("null", "nulll") }, /^The body was changed at character \d+/],
+    ["written by PHP", { body: signed.replaceAll("/", "\\/").replace("é", "\\u00e9") }, /^The body was parsed and written again/],
+    ["half of the body", { body: signed.slice(0, 40) }, /The body is no whole JSON/],
+    ["indented", { body: JSON.stringify(event, null, 2) }, /^The body was parsed and written again/],
+    ["another event's headers", { headers: headersOf().replaceAll(id, randomUUID()) }, /^webhook-id is the wrong header/],
+    ["sorted", { body: sorted }, /^The body was parsed and written again/],
+    ["no signature", { headers: headersOf().replace("webhook-signature", "X-Hub-Signature-256") }, /^The header webhook-signature is missing\. x-hub-signature-256 is the wrong header/],
+    ["a cut signature", { headers: headersOf(now, "v1,abc").replace(/v1,A+= /, "") }, /^webhook-signature is the wrong header, or was cut/],
+    ["a changed signature", { headers: headersOf(now, signature(now).replace(/^v1,..../, "v1,abcd")) }, /^webhook-signature itself was changed/],
+    ["milliseconds", { headers: headersOf(now * 1000) }, /^webhook-timestamp is the wrong header/],
+  ]) {
+    await page.getByLabel("Headers").fill(headers);
+    await page.getByLabel("Body").fill(body);
+    await page.getByLabel("Secret").fill(by);
+    await click(page, "Check");
+    const said = page.locator("form .notice").filter({ hasNotText: "Looking for" });
+    await said.filter({ hasText: told }).waitFor({ timeout: 30_000 }).catch(async () => assert.fail(`${name}: ${await said.allTextContents()}, want ${told}`));
+    if (name === "late") assert.deepEqual(await findings(page), []);
+  }
+  assert.deepEqual(asked, []);
+  await close();
+});
+
 test("the log follows what happens, and finds what was sent about one object", async () => {
   const endpoint = await endpointAt("Follower");
   const [one, other] = [randomUUID(), randomUUID()];
@@ -1037,7 +1090,7 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
     endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`, settings: `endpoints/${endpoint.id}/delivery`, changes: "changes", audit: "audit",
     applications: "applications", application: `applications/${service.info.applicationId}`,
     products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices",
-    order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, posted: "posted", receipt: `posted/${posted.id}`, you: "you", missing: "nowhere",
+    order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, posted: "posted", receipt: `posted/${posted.id}`, signature: "signature", you: "you", missing: "nowhere",
   };
   const forms = { endpoints: "Create an endpoint", applications: "Create an application", application: "Create a key", endpoint: "Recover", posted: "Post records" };
   for (const theme of ["light", "dark"]) {
