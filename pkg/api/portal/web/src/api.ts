@@ -11,6 +11,7 @@ export type ApiKey = Schemas["ApiKey"];
 export type Endpoint = Schemas["WebhookEndpoint"];
 export type Delivery = Schemas["WebhookEvent"];
 export type Attempt = Schemas["Attempt"];
+export type AttemptRequest = Schemas["AttemptRequest"];
 export type EventType = Schemas["WebhookEventType"];
 export type Recovery = Schemas["WebhookRecovery"];
 export type DeliverySettings = Schemas["WebhookDeliverySettings"];

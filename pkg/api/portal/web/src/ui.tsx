@@ -354,7 +354,7 @@ export function FormDialog<T = undefined>(props: {
 // valueOf is what was typed into a field.
 export const valueOf = (fields: FormData, name: string) => String(fields.get(name) ?? "").trim();
 
-export function Copy({ text, what }: { text: string; what: string }) {
+export function Copy({ text, what, label = "Copy" }: { text: string; what: string; label?: string }) {
   const [done, setDone] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
@@ -362,8 +362,8 @@ export function Copy({ text, what }: { text: string; what: string }) {
     setTimeout(() => setDone(false), 2000);
   };
   return (
-    <button type="button" class="small" onClick={copy} aria-label={`Copy ${what}`}>
-      <span aria-live="polite">{done ? "Copied" : "Copy"}</span>
+    <button type="button" class="small" onClick={copy} aria-label={label === "Copy" ? `Copy ${what}` : label}>
+      <span aria-live="polite">{done ? "Copied" : label}</span>
     </button>
   );
 }

@@ -1,5 +1,5 @@
 // What several pages say of webhooks.
-import { api, ask, Refusal, type Application, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
+import { api, ask, Refusal, type Application, type AttemptRequest, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
 import { fullTime } from "./format";
 
 export const listApplications = (): Promise<Application[]> =>
@@ -17,6 +17,28 @@ export const findEndpoint = (id: string): Promise<Endpoint | null> =>
     if (why instanceof Refusal && why.status === 404) return null;
     throw why;
   });
+
+// Sent is a delivery with the body that is sent: the payload, byte for byte.
+export type Sent = Delivery & { body: string };
+
+// getDelivery takes the body from the text of the answer: numbers that were read and
+// written again may be other bytes.
+export async function getDelivery(id: string): Promise<Sent> {
+  const text: string = await ask(api.GET("/developers/webhooks/events/{id}", { params: { path: { id } }, parseAs: "text" }));
+  const name = ',"payload":';
+  const [start, end] = [text.indexOf(`${name}{`), text.lastIndexOf(',"createdAt":')];
+  return { ...(JSON.parse(text) as Delivery), body: start < 0 ? "" : text.slice(start + name.length, end) };
+}
+
+// linesOf are headers as HTTP writes them.
+export const linesOf = (headers: Record<string, string>): string[] => Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+
+// curlOf is the command that repeats a request.
+export function curlOf(request: AttemptRequest, body: string): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+  const headers = linesOf(request.headers).map((line) => `-H ${quoted(line)}`);
+  return [`curl -X POST ${quoted(request.url)}`, ...headers, `--data-raw ${quoted(body)}`].join(" \\\n  ");
+}
 
 // nameOf is what people call the endpoint, of those that there are.
 export function nameOf(endpoints: Endpoint[], id: string): string {
@@ -74,7 +96,7 @@ export function reasonOf(d: Delivery): string {
     case "DELIVERED":
       return `The receiver answered ${last?.responseStatus ?? "2xx"} to attempt ${d.attemptCount}.`;
     case "FAILED":
-      return `${d.attemptCount === 1 ? "Its only attempt" : `Each of its ${d.attemptCount} attempts`} failed; nothing is tried any more.${failure} Redeliver it once the receiver works again.`;
+      return `${d.attemptCount === 1 ? "Its only attempt" : `Each of its ${d.attemptCount} attempts`} failed; nothing is tried any more.${failure} Send it again once the receiver works.`;
     case "CANCELLED":
       return "Its endpoint or application was deleted before it arrived.";
     case "PENDING":
@@ -88,7 +110,7 @@ export function reasonOf(d: Delivery): string {
 const held: Record<string, string> = {
   PAUSED: "Its endpoint is paused. Activate the endpoint, then recover what was held.",
   DISABLED: "The service disabled its endpoint after too many failures. Activate the endpoint, then recover what was held.",
-  CIRCUIT_OPEN: "Its endpoint failed so often that only probes are sent. The first success sends everything held, the oldest first. Redeliver it to probe the endpoint at once.",
+  CIRCUIT_OPEN: "Its endpoint failed so often that only probes are sent. The first success sends everything held, the oldest first. Send this one again to probe the endpoint at once.",
   SUSPENDED: "Its application is suspended. Activate the application, then recover the endpoint.",
 };
 

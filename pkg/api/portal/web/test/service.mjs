@@ -74,11 +74,14 @@ export async function startService() {
 }
 
 // startReceiver answers webhooks: 204, or as long as it is down 500, and not before its gate is open.
+// It keeps the last one.
 async function startReceiver() {
   const receiver = { down: false };
   receiver.server = createServer((request, response) => {
-    request.resume();
+    const chunks = [];
+    request.on("data", (chunk) => chunks.push(chunk));
     request.on("end", async () => {
+      receiver.last = { headers: request.headers, body: Buffer.concat(chunks).toString() };
       await receiver.gate;
       response.statusCode = receiver.down ? 500 : 204;
       response.end(receiver.down ? "my database is down" : undefined);

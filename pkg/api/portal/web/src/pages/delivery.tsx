@@ -1,17 +1,18 @@
 // One delivery: why it stands as it does, its attempts, and what was sent.
 import { useState } from "preact/hooks";
 import { api, ask, type Attempt } from "../api";
-import { milliseconds } from "../format";
+import { fullTime, milliseconds } from "../format";
 import { listOf } from "../kinds";
 import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
 import { can, useMe, why } from "../session";
-import { Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { findEndpoint, reasonOf, shown } from "../webhooks";
+import { hand } from "../signature";
+import { Copy, Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Select, Status, Table, Time } from "../ui";
+import { curlOf, findEndpoint, getDelivery, linesOf, reasonOf, shown, type Sent } from "../webhooks";
 
 export function DeliveryPage({ path: [id = ""] }: Route) {
   const me = useMe();
-  const { data: stored, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/events/{id}", { params: { path: { id } } })), [id], 2000);
+  const { data: stored, error, reload } = useLoad(() => getDelivery(id), [id], 2000);
   const endpoint = useLoad(async () => stored && findEndpoint(stored.endpointId), [stored?.endpointId]).data;
   const redelivery = useAction();
   const [redelivered, setRedelivered] = useState(-1); // after so many attempts
@@ -25,6 +26,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
   const deleted = endpoint === null;
   const data = shown(stored, deleted);
   const underWay = data.status === "PENDING" && data.attemptCount === redelivered;
+  const again = redelivered >= 0 && data.attemptCount > redelivered ? "It was sent again. " : "";
   const mayRedeliver = can(me, "webhooks:write") && data.status !== "PENDING" && !deleted;
   const object = (data.payload?.data.object ?? {}) as { id?: string };
   const kind = listOf(data.type.split(".")[0] ?? "");
@@ -34,14 +36,14 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
       actions={
         mayRedeliver && (
           <button type="button" class="primary" disabled={redelivery.busy} onClick={redeliver}>
-            Redeliver
+            Send again
           </button>
         )
       }
     >
       <Failed error={redelivery.error ?? error} />
       <Notice>
-        <Status of={data.status} /> <span role="status">{underWay ? "An attempt is under way. How it ends shows here." : reasonOf(data)}</span>
+        <Status of={data.status} /> <span role="status">{underWay ? "An attempt is under way. How it ends shows here." : again + reasonOf(data)}</span>
       </Notice>
       <Panel title="About it">
         <Facts
@@ -81,7 +83,41 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
           ]}
         />
       </Panel>
-      <Panel title="Payload">{data.payload ? <Json of={data.payload} label="Payload" /> : <p class="empty">{(kind && why(me, `${kind}:read`)) || "It is no longer kept."}</p>}</Panel>
+      {data.attempts.some((a) => a.request) && <Exchange of={stored} />}
+      <Panel title="Payload" actions={stored.body && <Copy text={stored.body} what="the payload" label="Copy payload" />}>{data.payload ? <Json of={data.payload} label="Payload" /> : <p class="empty">{(kind && why(me, `${kind}:read`)) || "It is no longer kept."}</p>}</Panel>
     </Page>
+  );
+}
+
+// Exchange is what an attempt sent and what it was answered.
+function Exchange({ of }: { of: Sent }) {
+  const [chosen, choose] = useState("");
+  const kept = of.attempts.filter((a) => a.request);
+  const attempt = kept.find((a) => a.at === chosen) ?? kept.at(-1)!;
+  const request = attempt.request!;
+  const sent = linesOf(request.headers);
+  const signed = sent.length > 0 && of.body !== "";
+  return (
+    <>
+      {kept.length > 1 && <Select label="Attempt" value={attempt.at} onChange={choose} options={kept.map((a) => [a.at, fullTime(a.at)])} />}
+      <div class="columns">
+        <Panel
+          title="What was sent"
+          actions={
+            <>
+              {signed && request.url.startsWith("http") && <Copy text={curlOf(request, of.body)} what="the request" label="Copy as curl" />}
+              {signed && <a href={link("signature")} onClick={() => hand({ headers: sent.join("\n"), body: of.body })}>Check the signature</a>}
+            </>
+          }
+        >
+          <pre tabIndex={0} role="region" aria-label="The request">{[request.url, ...sent].join("\n")}</pre>
+        </Panel>
+        <Panel title="What came back">
+          <pre tabIndex={0} role="region" aria-label="The response">
+            {[attempt.responseStatus ?? attempt.error, ...linesOf(attempt.responseHeaders ?? {}), "", attempt.responseBody ?? ""].join("\n").trim()}
+          </pre>
+        </Panel>
+      </div>
+    </>
   );
 }

@@ -3,12 +3,12 @@ import { useState } from "preact/hooks";
 import { api, ask, tagged, type Endpoint, type EndpointStats, type Match, type Once, type Recovery, type StatsPoint, type Tagged } from "../api";
 import { Bars, Latencies, outcomes, successRate } from "../chart";
 import { change, listOf, textOf, type Editable } from "../edit";
-import { count, fullTime, title } from "../format";
+import { count, fullTime, milliseconds, title } from "../format";
 import { useAction, useLoad, type Loaded } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
-import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Select, Shown, Status, Time, valueOf } from "../ui";
-import { failing, listEventTypes, stateOf } from "../webhooks";
+import { Facts, Failed, Field, FormDialog, Id, Input, Loading, Notice, Page, Panel, Select, Shown, Status, Time, valueOf } from "../ui";
+import { failing, getDelivery, listEventTypes, stateOf } from "../webhooks";
 import { Subscriptions, subscribed } from "./subscriptions";
 
 const path = (id: string) => ({ params: { path: { id } } });
@@ -20,13 +20,14 @@ const editable = (state: Tagged<Endpoint>): Editable<Endpoint> => ({
   values: (e) => ({ url: e.url, description: e.description ?? "", events: e.subscribedEvents, status: title(e.status), secret: e.secret }),
 });
 
-type Opened = "" | "edit" | "rotate" | "delete" | "recover";
+type Opened = "" | "test" | "edit" | "rotate" | "delete" | "recover";
 
 export function EndpointPage({ path: [id = ""] }: Route) {
   const me = useMe();
   const [opened, setOpened] = useState<Opened>("");
   const [secret, setSecret] = useState("");
-  const [said, setSaid] = useState<{ text: string; delivery?: string }>();
+  const [said, setSaid] = useState("");
+  const [tested, setTested] = useState("");
   const [recovery, setRecovery] = useState("");
   const { data: state, error, reload } = useLoad(() => tagged(api.GET("/developers/webhooks/endpoints/{id}", path(id))), [id], refresh);
   const [interval, setInterval] = useState("hour");
@@ -48,13 +49,8 @@ export function EndpointPage({ path: [id = ""] }: Route) {
         reload();
         throw new Error(`It was changed elsewhere meanwhile, so nothing is done: its state is now ${title(present.body.status)}.`);
       }
-      setSaid({ text: status === "PAUSED" ? "It is paused: its events are held." : "It is active. If its circuit is open, a probe is sent at once, whose success sends what the circuit held. What was held for another reason goes out when you recover it." });
+      setSaid(status === "PAUSED" ? "It is paused: its events are held." : "It is active. If its circuit is open, a probe is sent at once, whose success sends what the circuit held. What was held for another reason goes out when you recover it.");
       reload();
-    });
-  const test = () =>
-    action.run(async () => {
-      const delivery = await ask(api.POST("/developers/webhooks/endpoints/{id}/test", { ...path(id), body: { type: "webhook.test" } }));
-      setSaid({ text: "A test event is on its way. It has no effect on the circuit or the counters.", delivery: delivery.id });
     });
   const trouble = failing(data, stats.data);
   return (
@@ -63,7 +59,7 @@ export function EndpointPage({ path: [id = ""] }: Route) {
       actions={
         can(me, "webhooks:write") && (
           <>
-            <button type="button" disabled={action.busy} onClick={test}>
+            <button type="button" onClick={() => setOpened("test")}>
               Send a test
             </button>
             {data.status === "ACTIVE" ? (
@@ -93,16 +89,14 @@ export function EndpointPage({ path: [id = ""] }: Route) {
     >
       <Failed error={action.error ?? error} />
       <div class="said" role="status">
-        {said && (
-          <p class="notice good">
-            {said.text} {said.delivery && <a href={link(`deliveries/${said.delivery}`)}>See how it went</a>}
-          </p>
-        )}
+        {said && <p class="notice good">{said}</p>}
       </div>
       {trouble && <Notice>{trouble}</Notice>}
+      {tested && <TestResult key={tested} delivery={tested} />}
       {recovery && <Progress endpoint={id} recovery={recovery} />}
       <About endpoint={data} stats={stats.data} />
       <Statistics of={stats} interval={interval} choose={setInterval} />
+      {opened === "test" && <SendTest id={id} close={close} done={setTested} />}
       {opened === "edit" && <Edit of={state} close={close} done={reload} />}
       {opened === "recover" && <Recover id={id} close={close} done={setRecovery} />}
       {opened === "rotate" && <Rotate of={state} close={close} done={(made) => { setSecret(made); reload(); }} />}
@@ -133,7 +127,7 @@ function About({ endpoint: e, stats }: { endpoint: Endpoint; stats?: EndpointSta
           ["Last failure", e.lastFailureAt ? <><Time at={e.lastFailureAt} />: {e.lastFailureReason}</> : "never"],
           ["Retries", e.retryCount],
           ["An attempt may take", `${e.timeoutSeconds} s`],
-          ["Signing secret", <code>{e.secret}</code>],
+          ["Signing secret", <><code>{e.secret}</code> <a href={link("signature")}>Check a signature</a></>],
           ["Endpoint", <Id value={e.id} what="the endpoint's id" />],
         ]}
       />
@@ -197,14 +191,68 @@ function Edit({ of, close, done }: { of: Tagged<Endpoint>; close: () => void; do
 }
 
 function Rotate({ of, close, done }: { of: Tagged<Endpoint>; close: () => void; done: (secret: string) => void }) {
-  const rotate = async (_: FormData, header: Once, match: Match) => {
-    const rotated = await ask(api.POST("/developers/webhooks/endpoints/{id}/rotate-secret", { params: { path: { id: of.body.id }, header }, headers: match }));
+  const rotate = async (fields: FormData, header: Once, match: Match) => {
+    const body = { overlapHours: Number(valueOf(fields, "overlapHours")) };
+    const rotated = await ask(api.POST("/developers/webhooks/endpoints/{id}/rotate-secret", { params: { path: { id: of.body.id }, header }, headers: match, body }));
     done(rotated.secret);
   };
   return (
     <FormDialog title="Rotate the secret?" submit="Rotate" edits={editable(of)} act={rotate} close={close}>
-      <p>For 24 hours deliveries carry two signatures, by the old secret and by the new one.</p>
+      <p>For a time deliveries carry two signatures, by the old secret and by the new one. Another rotation ends the older secret at once.</p>
+      <Input label="Hours with both" name="overlapHours" type="number" min={0} max={168} required value="24" hint="0 to 168. With 0, for a secret that others know, the old one signs nothing from now on." />
     </FormDialog>
+  );
+}
+
+function SendTest({ id, close, done }: { id: string; close: () => void; done: (delivery: string) => void }) {
+  const types = useLoad(listEventTypes, []);
+  const send = async (fields: FormData, header: Once) => {
+    const sent = await ask(api.POST("/developers/webhooks/endpoints/{id}/test", { params: { path: { id }, header }, body: { type: valueOf(fields, "type") } }));
+    done(sent.id);
+  };
+  const others = (types.data ?? []).map((t) => t.type).filter((type) => type !== "webhook.test");
+  return (
+    <FormDialog title="Send a test" submit="Send" act={send} close={close}>
+      <p>One attempt with the example of a type, whatever the endpoint subscribes to, and also while it is paused.</p>
+      <Failed error={types.error} />
+      <Field label="Type">
+        {(attributes) => (
+          <select {...attributes} name="type">
+            {["webhook.test", ...others].map((type) => (
+              <option key={type}>{type}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+    </FormDialog>
+  );
+}
+
+// TestResult follows a test to its end.
+function TestResult({ delivery }: { delivery: string }) {
+  const [ended, setEnded] = useState(false);
+  const { data, error } = useLoad(
+    async () => {
+      const now = await getDelivery(delivery);
+      setEnded(now.status !== "PENDING");
+      return now;
+    },
+    [delivery],
+    ended ? 0 : 1000,
+  );
+  const last = data?.attempts.at(-1);
+  return (
+    <Panel title="Test" actions={<a href={link(`deliveries/${delivery}`)}>What was sent and answered</a>}>
+      <Failed error={error} />
+      <div role="status">
+        {data && (
+          <p>
+            <Status of={data.status} /> {data.type}: {last ? `${last.error ?? `answered ${last.responseStatus}`}, after ${milliseconds(last.durationMs)}` : "on its way …"}
+          </p>
+        )}
+      </div>
+      <p class="hint">Tests do not count: they change neither the numbers and charts of the endpoint nor its circuit.</p>
+    </Panel>
   );
 }
 
@@ -265,11 +313,19 @@ function Progress({ endpoint, recovery }: { endpoint: string; recovery: string }
         <div role="status">
           <p>
             <Status of={data.status} /> {count(data.requeuedCount)} of {count(data.matchedCount)} events sent again, of those created before{" "}
-            {fullTime(data.until)}.
+            {fullTime(data.until)}. {recovered(data)}
           </p>
           {data.status === "RUNNING" && <progress aria-label="Recovery" />}
         </div>
       )}
     </Panel>
   );
+}
+
+// recovered says why a recovery that has ended did not send more.
+function recovered({ status, matchedCount, requeuedCount }: Recovery): string {
+  if (status === "CANCELLED") return "The endpoint is no longer active, or was deleted: what was left is not sent.";
+  if (status !== "COMPLETED") return "";
+  if (matchedCount === 0) return "No event of that time was held or had failed.";
+  return requeuedCount < matchedCount ? "The others changed meanwhile: they were on their way already, or are no more to be sent." : "How each went is among its deliveries.";
 }
