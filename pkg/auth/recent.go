@@ -57,14 +57,15 @@ func (c *recent[K, V]) get(ctx context.Context, key K) (V, error) {
 // clock, or has had since.
 func (c *recent[K, V]) since(ctx context.Context, key K, from time.Time) (v V, err error) {
 	now := c.now()
-	c.mu.Lock()
-	last, known := c.entries[key]
-	c.mu.Unlock()
-	if known && now.Sub(last.started) < recentMaxAge && last.shows(from) {
-		return last.value, nil
+	if last, good := c.last(key, from, now); good {
+		return last, nil
 	}
 	loaded := c.loads.DoChan(fmt.Sprint(key, from.UnixNano()), func() (any, error) {
-		return c.load(ctx, key, last.value, reading[V]{started: now, current: now.Before(from.Add(replicaAge))})
+		last, good := c.last(key, from, now)
+		if good { // by a load that ended since
+			return last, nil
+		}
+		return c.load(ctx, key, last, reading[V]{started: now, current: now.Before(from.Add(replicaAge))})
 	})
 	select {
 	case result := <-loaded:
@@ -73,6 +74,14 @@ func (c *recent[K, V]) since(ctx context.Context, key K, from time.Time) (v V, e
 	case <-ctx.Done():
 		return v, ctx.Err()
 	}
+}
+
+// last is the last reading of the key, and reports whether it is good for since.
+func (c *recent[K, V]) last(key K, from, now time.Time) (v V, good bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, known := c.entries[key]
+	return last.value, known && now.Sub(last.started) < recentMaxAge && last.shows(from)
 }
 
 // shows reports whether the reading has the state of that time.
