@@ -73,8 +73,8 @@ RULES = {
 }
 CODES = {"precondition_failed", "idempotency_key_reused", "cursor_expired", "cursor_mismatch"}
 # What has rules of its own: cursors, fields of objects, event patterns, names
-# and values of headers, envelopes of records, and authorization requests.
-OPEN = re.compile(r"(after|allow|changed|fields|filter|headers|records|request)\b")
+# and values of headers, envelopes of records, networks, and authorization requests.
+OPEN = re.compile(r"(after|allow|allowedNetworks|changed|fields|filter|headers|records|request)\b")
 
 
 @schemathesis.hook
@@ -86,6 +86,8 @@ def before_call(context, case, **kwargs):
     if "afterId" in query:
         for other in ("page", "orderBy", "orderDirection"):
             query.pop(other, None)
+    if query.get("orderBy") in ("id", ["id"]):  # which walks as afterId does
+        query.pop("page", None)
     if "X-Site-Id" in (case.headers or {}):
         query.pop("siteId", None)
     if "currency" in query:

@@ -67,7 +67,7 @@ func linkedOnly() map[string][]string {
 	return map[string][]string{
 		"authorizer": {"dynamodb.Query"}, "ingest": {"dynamodb.Query"},
 		"api": {"dynamodb.DeleteItem"}, "indexer": {"dynamodb.BatchGetItem", "dynamodb.DeleteItem", "sqs.GetQueueAttributes"},
-		"portal":     {"dynamodb.DeleteItem", "dynamodb.PutItem", "dynamodb.Query"}, // it has no client
+		"portal":     {"dynamodb.DeleteItem", "dynamodb.PutItem", "dynamodb.Query", "dynamodb.UpdateItem"}, // it has no client
 		"dispatcher": {"sqs.GetQueueAttributes"}, "webhooks": {"sqs.GetQueueAttributes"},
 		"worker": {"dynamodb.Query"},
 	}
