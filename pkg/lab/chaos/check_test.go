@@ -117,7 +117,7 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 		"a failure not counted":           {func(s *story) { s.count(2, 2) }, "counters equal"},
 		"an endpoint without counters":    {func(s *story) { clear(s.counters) }, "counters equal"},
 		"counters of what never happened": {func(s *story) { s.counters[value.NewID()] = webhook.Counters{SuccessCount: 1} }, "counters equal"},
-		"two messages for one probe":      {func(s *story) { s.probe(); s.queues[0].Visible = 2 }, "no queue"},
+		"three messages for one probe":    {func(s *story) { s.probe(); s.queues[0].Visible = 3 }, "no queue"},
 		"a message that stays":            {func(s *story) { s.queues[0].Visible = 1 }, "no queue"},
 		"a dead letter":                   {func(s *story) { s.queues[1].Visible = 1 }, "no queue"},
 	} {

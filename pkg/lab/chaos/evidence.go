@@ -125,12 +125,14 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant) e
 }
 
 // left counts the deliveries that have an attempt ahead, the messages that a function will take, and those that none
-// will. The probe of an open circuit, with its message, is neither: it is repeated as long as its endpoint is dead.
+// will. The probe of an open circuit, with its message, is neither: it is repeated as long as its endpoint is dead. So may
+// be one more message of it, which waits in case that is lost.
 func (e *evidence) left() (pending, waiting, dead int) {
+	probes := 0
 	for _, d := range e.deliveries {
 		switch {
 		case d.Pending() && d.Probe:
-			waiting--
+			probes++
 		case d.Pending():
 			pending++
 		}
@@ -142,7 +144,10 @@ func (e *evidence) left() (pending, waiting, dead int) {
 			waiting += q.All()
 		}
 	}
-	return pending, waiting, dead
+	if waiting <= 2*probes {
+		return pending, 0, dead
+	}
+	return pending, waiting - probes, dead
 }
 
 // settle waits until every delivery has ended, and judges what there is then. A delivery's further messages wait for
