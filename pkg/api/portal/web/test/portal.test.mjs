@@ -781,7 +781,7 @@ test("an event shows its payload, its attempts and why it failed, and is redeliv
     service.receiver.down = false;
     let open;
     service.receiver.gate = new Promise((resolve) => (open = resolve));
-    await click(page, "Redeliver");
+    await click(page, "Send again");
     await page.getByRole("status").filter({ hasText: "An attempt is under way." }).waitFor();
     open();
     await page.getByText(/The receiver answered 204 to attempt 2/).waitFor();
@@ -808,7 +808,7 @@ test("what waits for a deleted endpoint is cancelled, and nothing else is planne
     await page.getByText("Cancelled Its endpoint or application was deleted before it arrived.").waitFor();
     await page.getByText(`${endpoint.id}, deleted`).waitFor();
     assert.equal(await page.getByText(/in \d+ (second|minute)/).count(), 0);
-    assert.equal(await page.getByRole("button", { name: "Redeliver" }).count(), 0);
+    assert.equal(await page.getByRole("button", { name: "Send again" }).count(), 0);
     await visit(page, `deliveries/trace/${id}`);
     await page.getByRole("row", { name: /deleted Cancelled Its endpoint or application was deleted/ }).waitFor();
   });
