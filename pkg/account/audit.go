@@ -28,6 +28,8 @@ type AuditEntry struct {
 type AuditActor struct {
 	Kind string    `json:"kind" doc:"user, application (by its token), apiKey or operator (of the service). An open enumeration."`
 	ID   *value.ID `json:"id" doc:"The id of the user, application or API key. null for the operator."`
+	// UserID lets a change by a grant's token be found by its user.
+	UserID *value.ID `json:"userId" doc:"The user in whose name an application did it. null if in none."`
 }
 
 // AuditObject is what a change was made to.
@@ -59,6 +61,8 @@ func (f *AuditFilter) Narrow() bool { return f.Action != "" || !f.Actor.IsZero()
 // stands for all that belongs to it.
 func (f *AuditFilter) Selects(e *AuditEntry) bool {
 	return (f.Action == "" || f.Action == e.Action) &&
-		(f.Actor.IsZero() || e.Actor.ID != nil && *e.Actor.ID == f.Actor) &&
+		(f.Actor.IsZero() || is(e.Actor.ID, f.Actor) || is(e.Actor.UserID, f.Actor)) &&
 		(f.Object.IsZero() || e.Object.ID == f.Object || e.ApplicationID == f.Object)
 }
+
+func is(id *value.ID, wanted value.ID) bool { return id != nil && *id == wanted }

@@ -72,7 +72,11 @@ func (c *Checks) name(text *string) {
 	if n := utf8.RuneCountInString(*text); n < 1 || n > MaxName {
 		c.Add("name", fault.DetailOutOfRange, "must have 1 to %d characters", MaxName)
 	}
-	if at := strings.IndexAny(*text, "\t\r\n"); at >= 0 { // the decoder refuses the other control characters
+	// The decoder refuses the other control characters. Characters that turn the direction of text, or that nobody sees,
+	// would let a name look like another.
+	if at := strings.IndexFunc(*text, func(r rune) bool {
+		return strings.ContainsRune("\t\r\n\u200b", r) || unicode.Is(unicode.Bidi_Control, r)
+	}); at >= 0 {
 		c.Add("name", fault.DetailFormat, "must be one line without control characters: character %d is %U",
 			utf8.RuneCountInString((*text)[:at])+1, (*text)[at])
 	}

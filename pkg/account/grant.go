@@ -60,7 +60,8 @@ type Family struct {
 
 	Code        Hash   // of the code's digits
 	Challenge   string // of the code verifier, by S256 (RFC 7636, section 4.2)
-	RedirectURI string // that the application asked with; "" where it gave none
+	RedirectURI string // that the application asked with
+	Public      bool   // whether it needed no secret then
 
 	Newest, Previous Hash   // of the last digits of refresh tokens; zero before there are any
 	Answer           []byte // sealed: the answer with the newest
@@ -110,7 +111,7 @@ func (f *Family) Exchange(code, verifier, redirectURI string, now value.Time) (r
 		return "", ErrNotOfFamily
 	case f.Newest != Hash{}:
 		return "", ErrReused
-	case f.Challenge != base64.RawURLEncoding.EncodeToString(challenge[:]) || f.RedirectURI != "" && f.RedirectURI != redirectURI:
+	case f.Challenge != base64.RawURLEncoding.EncodeToString(challenge[:]) || f.RedirectURI != redirectURI:
 		return "", ErrNotOfFamily
 	}
 	f.ExpiresAt = f.CreatedAt.Add(GrantLifetime)
@@ -124,6 +125,8 @@ func (f *Family) Rotate(refresh string, now value.Time) (next string, err error)
 		return "", ErrNotOfFamily
 	}
 	switch presented := HashSecret(parts[3]); {
+	case f.Newest == Hash{}: // nobody has a refresh token yet
+		return "", ErrNotOfFamily
 	case f.Newest.Equal(presented):
 		return f.rotate(parts[2], now), nil
 	case f.Previous.Equal(presented) && now < f.RefreshedAt.Add(RefreshOverlap):

@@ -94,7 +94,7 @@ func requests() []request {
 		{operation: "listGrants", method: "GET", path: applications + "/{application}/grants", area: people, scope: "developers:read", status: 200, shows: "grant", thing: true},
 		{operation: "deleteGrant", method: "DELETE", path: applications + "/{application}/grants/{grant}", ifMatch: unmet, note: "of another", area: persons, status: precondition, thing: true, ofKind: "developers:write", ofB: true},
 		{operation: "listOwnGrants", method: "GET", path: "/developers/grants", area: persons, status: 200},
-		{operation: "authorizeApplication", method: "POST", path: "/developers/grants", body: `{"request":"client_id={applicationClient}"}`, note: "which is asked for nothing", area: persons, status: 200, thing: true},
+		{operation: "authorizeApplication", method: "POST", path: "/developers/grants", body: `{"request":"client_id={applicationClient}&redirect_uri=https%3A%2F%2Fexample.com%2Fback"}`, note: "which is asked for nothing", area: persons, status: 200, thing: true},
 		{operation: "getApplicationUsage", method: "GET", path: application + "/usage", area: people, scope: "developers:read", status: 200, thing: true},
 		{operation: "listFailedRequests", method: "GET", path: application + "/failed-requests", area: people, scope: "developers:write", status: 200, thing: true},
 		{operation: "createApiKey", method: "POST", path: application + "/api-keys", body: `{"name":"one more"}`, area: people, scope: "developers:write", also: readScopes, status: 201, thing: true},

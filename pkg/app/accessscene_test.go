@@ -234,7 +234,7 @@ func (w *accessScene) token(application, scope string) string {
 func (w *accessScene) granted(user *credential, application, scopes string) string {
 	w.t.Helper()
 	asked := url.Values{
-		"response_type": {"code"}, "client_id": {w.kept[application+"Client"]}, "scope": {scopes},
+		"response_type": {"code"}, "client_id": {w.kept[application+"Client"]}, "redirect_uri": {"https://example.com/back"}, "scope": {scopes},
 		"code_challenge": {codeChallenge}, "code_challenge_method": {"S256"},
 	}
 	body, err := json.Marshal(map[string]any{"request": asked.Encode(), "allow": strings.Fields(scopes)})
@@ -248,7 +248,7 @@ func (w *accessScene) granted(user *credential, application, scopes string) stri
 	}
 	w.kept["grant"] = grant
 	form := url.Values{
-		"grant_type": {"authorization_code"}, "client_id": {w.kept[application+"Client"]}, "client_secret": {w.kept[application+"Secret"]},
+		"grant_type": {"authorization_code"}, "client_id": {w.kept[application+"Client"]}, "redirect_uri": {"https://example.com/back"}, "client_secret": {w.kept[application+"Secret"]},
 		"code": {code}, "code_verifier": {codeVerifier},
 	}
 	return w.do("", "POST", "/oauth/token", form.Encode()).AccessToken

@@ -96,6 +96,9 @@ func (x *Exchange) Keep(at value.Time, took time.Duration) Attempt {
 	limit = MaxKeptText
 	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
 		line := strings.ToValidUTF8(strings.Join(x.Header[name], ", "), "\uFFFD")
+		if name == "Set-Cookie" || name == "Authentication-Info" { // as secret as what the endpoint signs in with
+			line = "****"
+		}
 		if t.fit(&limit, name, line) {
 			a.ResponseHeaders[name] = line
 		}

@@ -80,7 +80,11 @@ func ActorOf(p *auth.Principal) account.AuditActor {
 	case auth.KindKey:
 		return account.AuditActor{Kind: "apiKey", ID: &p.KeyID}
 	case auth.KindApplication:
-		return account.AuditActor{Kind: KindApplication, ID: &p.ApplicationID}
+		a := account.AuditActor{Kind: KindApplication, ID: &p.ApplicationID}
+		if !p.UserID.IsZero() {
+			a.UserID = &p.UserID
+		}
+		return a
 	}
 	return account.AuditActor{Kind: "user", ID: &p.UserID}
 }

@@ -143,6 +143,11 @@ func (a *area) setClientType(r *api.Request) (*api.Response, error) {
 		if err := checkIfMatch(r, client.Shape()); err != nil {
 			return err
 		}
+		if public && !client.Public { // who asks could get its scopes then
+			if err := r.CheckHolds(auth.ScopesNamed(client.TokenScopes)...); err != nil {
+				return err
+			}
+		}
 		if client.Public != public {
 			client.Application.ChangedBy = r.Change(client.Application.ID, client.Application.ID)
 		}

@@ -74,7 +74,7 @@ func (k *Keeper) Lock(ctx context.Context, key Key, f Fingerprint) (*Lock, *Answ
 			token = 0 // it was freed meanwhile
 		case current.Fingerprint != f:
 			return true, fault.New(fault.Unprocessable, codeReused,
-				"the Idempotency-Key names another request, with another path, query or body, or by a credential with other scopes; choose a new key for this one")
+				"the Idempotency-Key names another request, with another path, query or body, or by a credential with other scopes or sites; choose a new key for this one")
 		case current.Answer != nil:
 			lock = nil
 			answer, err = k.open(current)

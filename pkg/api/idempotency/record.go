@@ -44,9 +44,9 @@ func (k Key) purpose() string { return "answer " + k.Organization.String() + " "
 type Fingerprint [sha256.Size]byte
 
 // FingerprintOf hashes the parts of a request that make it another one.
-func FingerprintOf(method, path, query string, body []byte, scopes string) Fingerprint {
+func FingerprintOf(method, path, query string, body []byte, rights string) Fingerprint {
 	h := sha256.New()
-	for _, part := range []string{method, path, query, string(body), scopes} {
+	for _, part := range []string{method, path, query, string(body), rights} {
 		fmt.Fprintf(h, "%d\n%s", len(part), part)
 	}
 	return Fingerprint(h.Sum(nil))

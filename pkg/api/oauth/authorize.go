@@ -42,7 +42,7 @@ func (a *area) authorizeOperation() api.Operation {
 		Summary: "Let an application act in your name",
 		Description: "What the page of the authorization endpoint uses: OAuth 2.0's authorization code (RFC 6749, section 4.1) " +
 			"with PKCE by S256 (RFC 7636). Without allow it answers what the application asks for, and changes nothing; with allow, where to send the browser. " +
-			"redirect_uri has to be the application's redirectUri exactly, on a loopback address with any port; " +
+			"redirect_uri is required and has to be the application's redirectUri exactly, on a loopback address with any port; " +
 			"the application is one of your organization. Until both are certain, what is wrong is an error of this request; after that it is sent to the application, in redirectTo. " +
 			"The code works once, for 60 s. You grant no more than you have. 409 limit_reached after 20 grants to one application.",
 		Body: AuthorizationDto{}, Result: Authorization{}, Errors: []int{http.StatusNotFound, http.StatusConflict},
@@ -81,7 +81,7 @@ func (a *area) authorize(r *api.Request) (*api.Response, error) {
 	case slices.ContainsFunc(*dto.Allow, func(s string) bool { return !slices.Contains(shown.Scopes, s) }):
 		return nil, fault.Field(fault.InBody, "allow", fault.DetailUnknown, "must be of %s", strings.Join(shown.Scopes, ", "))
 	default:
-		code, err := a.grant(r, app, asked, *dto.Allow)
+		code, err := a.grant(r, client, asked, *dto.Allow)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,8 @@ func (a *area) authorize(r *api.Request) (*api.Response, error) {
 }
 
 // grant stores what the user allows, and returns the code that it gets.
-func (a *area) grant(r *api.Request, app *account.Application, asked url.Values, scopes []string) (code string, err error) {
+func (a *area) grant(r *api.Request, client *account.Client, asked url.Values, scopes []string) (code string, err error) {
+	app := client.Application
 	grant := account.Grant{
 		OrganizationID: app.OrganizationID, ApplicationID: app.ID, ApplicationName: app.Name, UserID: r.Principal.UserID,
 		Scopes: slices.Compact(slices.Sorted(slices.Values(scopes))),
@@ -101,7 +102,7 @@ func (a *area) grant(r *api.Request, app *account.Application, asked url.Values,
 		grant.SiteIDs = &r.Principal.SiteIDs
 	}
 	family, code := account.NewFamily(grant, a.now())
-	family.Challenge, family.RedirectURI = asked.Get("code_challenge"), asked.Get("redirect_uri")
+	family.Challenge, family.RedirectURI, family.Public = asked.Get("code_challenge"), asked.Get("redirect_uri"), client.Public
 	family.ChangedBy = r.Change(app.ID, family.ID)
 	return code, a.store.CreateGrant(r.Context(), family)
 }
@@ -127,8 +128,9 @@ func parseAuthorization(body []byte) (dto AuthorizationDto, asked url.Values, er
 // asking returns the client that asks, and where its answer goes. An error is for
 // the user: nothing proves yet that the redirect URI is the client's.
 func (a *area) asking(r *api.Request, asked url.Values) (client *account.Client, redirectURI string, err error) {
-	if len(asked["client_id"]) != 1 || len(asked["redirect_uri"]) > 1 {
-		return nil, "", fault.Field(fault.InBody, "request", fault.DetailRequired, "must have client_id once, and redirect_uri at most once")
+	// Without redirect_uri the code could go elsewhere than the user saw, where the application's changes meanwhile.
+	if len(asked["client_id"]) != 1 || len(asked["redirect_uri"]) != 1 {
+		return nil, "", fault.Field(fault.InBody, "request", fault.DetailRequired, "must have client_id and redirect_uri once each")
 	}
 	if id, err := value.ParseID(asked.Get("client_id")); err == nil {
 		if client, err = a.store.ClientByID(r.Context(), id); err != nil {
@@ -142,8 +144,6 @@ func (a *area) asking(r *api.Request, asked url.Values) (client *account.Client,
 	switch redirectURI = asked.Get("redirect_uri"); {
 	case app.RedirectURI == nil:
 		return nil, "", fault.Field(fault.InBody, "request", fault.DetailNotAllowed, "the application has no redirectUri: its owner sets it first")
-	case redirectURI == "":
-		redirectURI = *app.RedirectURI
 	case !app.Redirects(redirectURI):
 		return nil, "", fault.Field(fault.InBody, "request", fault.DetailNotAllowed, "redirect_uri must be the application's redirectUri")
 	}

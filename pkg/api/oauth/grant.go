@@ -9,6 +9,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
 	"github.com/commerce-integration/service/pkg/base/retry"
@@ -75,7 +76,7 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 		switch {
 		case err != nil:
 			return true, err
-		case family == nil:
+		case family == nil, family.Public != client.Public: // what was got with a secret needs one
 			return true, a.wrong(r, client, unknown)
 		}
 		refresh, taken := take(family)
@@ -90,7 +91,9 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 		}
 		switch {
 		case errors.Is(taken, account.ErrReused):
-			if _, err := a.store.DeleteGrant(r.Context(), app.OrganizationID, app.ID, id, nil); err != nil {
+			by := account.NewAuditEntry(string(audit.GrantRevoked), account.AuditActor{Kind: audit.KindApplication, ID: &app.ID}, app.ID,
+				account.AuditObject{Kind: audit.GrantRevoked.Kind(), ID: id}, a.now())
+			if _, err := a.store.DeleteGrant(r.Context(), app.OrganizationID, app.ID, id, by); err != nil {
 				return true, err
 			}
 			return true, invalidGrant("the code or the refresh token was used before, so the grant has ended: ask the user again")
@@ -102,6 +105,7 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 			return true, err
 		}
 		token.RefreshToken = refresh
+		r.Principal.UserID, r.Principal.GrantID = family.UserID, id // for the log
 		if family.Answer, err = a.sealAnswer(family, token); err != nil {
 			return true, err
 		}

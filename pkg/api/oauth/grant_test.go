@@ -353,7 +353,7 @@ func TestTheSecondUseOfACodeEndsTheGrant(t *testing.T) {
 func TestARefreshTokenIsRotated(t *testing.T) {
 	h := newGranting(t)
 	h.change(t, func(c *account.Client) { c.TokenScopes = []string{"orders:read", "products:read"} })
-	_, shown := h.authorize(t, h.asked("scope", "", "redirect_uri", ""), []string{"orders:read", "products:read"})
+	_, shown := h.authorize(t, h.asked("scope", ""), []string{"orders:read", "products:read"})
 	_, query := sentTo(t, shown)
 	first := tokenIn(t, h.exchange(query.Get("code"), "scope", "orders:read"))
 	second := h.refresh(first.RefreshToken, "scope", "orders:read customers:read")

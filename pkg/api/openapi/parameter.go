@@ -52,7 +52,7 @@ func idempotencyKey() api.Param {
 		Name: "Idempotency-Key", In: fault.InHeader, Type: "string", Pattern: "^[!-~]+$", Min: new(int64(1)), Max: new(int64(idempotency.MaxKey)),
 		Description: "A unique name for this request: 1 to 128 visible ASCII characters, such as a UUID. The same request " +
 			"sent again within 24 hours gets the first success again, with Idempotency-Replayed: true, and changes nothing. Errors are not kept. " +
-			"409 conflict while the first one runs, for at most 60 seconds if it was interrupted. 422 if the key was used for another request, or by a credential with other scopes.",
+			"409 conflict while the first one runs, for at most 60 seconds if it was interrupted. 422 if the key was used for another request, or by a credential with other scopes or sites.",
 	}
 }
 

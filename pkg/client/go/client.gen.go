@@ -191,6 +191,9 @@ type AuditActor struct {
 
 	// Kind user, application (by its token), apiKey or operator (of the service). An open enumeration.
 	Kind string `json:"kind"`
+
+	// UserID The user in whose name an application did it. null if in none.
+	UserID *string `json:"userId"`
 }
 
 // AuditEntry defines model for AuditEntry.

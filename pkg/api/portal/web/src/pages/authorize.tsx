@@ -45,6 +45,7 @@ export function Authorize({ signOut }: { signOut: () => void }) {
           <li key={scope}>{abilities.find(([name]) => name === scope)?.[1] ?? scope}</li>
         ))}
       </ul>
+      {of.scopes.includes("webhooks:write") && <Notice>Endpoints that it makes go on receiving events after that, until they are deleted.</Notice>}
       {me.siteIds && <Notice>Of your {me.siteIds.length} sites only.</Notice>}
       <Facts
         of={[
