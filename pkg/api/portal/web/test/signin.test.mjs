@@ -64,7 +64,7 @@ for (const width of [1280, 390]) {
 
 test("an application's request is still there after the sign-in", async () => {
   const { page, close } = await open();
-  const asked = `${service.url}/portal/authorize?client_id=${service.info.clientId}`;
+  const asked = `${service.url}/portal/authorize?client_id=${service.info.clientId}&redirect_uri=x`;
   await page.goto(asked);
   await click(page, account);
   await click(page, "Viewer of the tea shop");
