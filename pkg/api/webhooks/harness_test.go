@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/api"
@@ -38,11 +39,11 @@ type harness struct {
 // counting admits every request, and counts what they weigh.
 type counting struct {
 	servicetest.Unlimited
-	weight int
+	weight atomic.Int64
 }
 
 func (c *counting) Admit(ctx context.Context, weight int, of ...ratelimit.Subject) (ratelimit.Decision, error) {
-	c.weight += weight
+	c.weight.Add(int64(weight))
 	return c.Unlimited.Admit(ctx, weight, of...)
 }
 

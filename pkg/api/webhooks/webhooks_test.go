@@ -561,10 +561,11 @@ func closed(schema any) any {
 func TestTheHistoryWeighsByItsReadUnits(t *testing.T) {
 	h := newHarness(t)
 	for units, weight := range map[int]int{100: 1, 101: 2} {
-		h.history.units, h.limiter.weight = units, 0
+		h.history.units = units
+		h.limiter.weight.Store(0)
 		h.must(t, http.StatusOK, "GET", "/developers/webhooks/events", "")
-		if h.limiter.weight != weight {
-			t.Errorf("%d units: got a weight of %d, want %d", units, h.limiter.weight, weight)
+		if got := h.limiter.weight.Load(); got != int64(weight) {
+			t.Errorf("%d units: got a weight of %d, want %d", units, got, weight)
 		}
 	}
 }
