@@ -34,6 +34,9 @@ func authored(it item, by *account.AuditEntry) item {
 // AuditEntry returns the entry of the audit trail that a stream record makes, with
 // the names of the fields that changed; nil when it makes none.
 func (Stream) AuditEntry(r *events.DynamoDBEventRecord) (org value.ID, entry *account.AuditEntry, err error) {
+	if _, found := r.Change.NewImage[attrChangedBy]; !found { // no record has one, and its images are large
+		return org, nil, nil
+	}
 	old, next := imageItem(r.Change.OldImage), imageItem(r.Change.NewImage)
 	text := getString(next, attrChangedBy)
 	if text == "" || text == getString(old, attrChangedBy) {
