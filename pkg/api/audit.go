@@ -6,15 +6,21 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 )
 
-// Change is the change that the request makes of an object of the application, or
-// of the application itself. What is stored with it gets into the audit trail.
+// Change returns the entry of the change that the operation makes to an object of the
+// application, or to the application itself. The item that is stored with the entry
+// brings it into the audit trail.
 func (r *Request) Change(application, object value.ID) *account.AuditEntry {
-	kind := r.op.Audit.Kind()
+	return r.ChangeBy(r.op.Audit, application, object)
+}
+
+// ChangeBy is Change by another action than the operation's.
+func (r *Request) ChangeBy(action audit.Action, application, object value.ID) *account.AuditEntry {
+	kind := action.Kind()
 	if kind == audit.KindApplication {
 		object = application
 	}
 	x := r.x
-	c := account.NewAuditEntry(string(r.op.Audit), audit.ActorOf(&r.Principal), application, account.AuditObject{Kind: kind, ID: object}, value.TimeOf(x.cfg.Clock()))
+	c := account.NewAuditEntry(string(action), audit.ActorOf(&r.Principal), application, account.AuditObject{Kind: kind, ID: object}, value.TimeOf(x.cfg.Clock()))
 	if address := x.caller.SourceAddress; address != "" {
 		c.Address = &address
 	}

@@ -60,7 +60,7 @@ func (x *exchange) once(body []byte, handle func(*idempotency.Lock) (*Response, 
 	// The gateway gives the parameters of a query in no order. Another credential
 	// of the same caller may not see what the answer to this one shows.
 	f := idempotency.FingerprintOf(x.r.Method, x.op.pathWith(x.rawPath), x.r.URL.Query().Encode(), body,
-		fmt.Sprint(p.Scopes, p.SiteIDs == nil, p.SiteIDs, p.GrantID))
+		fmt.Sprint(p.Scopes, p.SiteIDs, p.GrantID))
 	lock, first, err := x.cfg.Idempotency.Lock(ctx, idempotency.NewKey(p.OrganizationID, p.Subject(), text), f)
 	if err != nil {
 		return nil, err

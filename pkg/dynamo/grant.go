@@ -78,13 +78,9 @@ func (t *Table) ReplaceGrant(ctx context.Context, f *account.Family) (bool, erro
 }
 
 // DeleteGrant removes a grant and reports whether there was one. The entry of its
-// deletion in the audit trail is in the count of applications; by is nil where there
-// is none.
+// deletion in the audit trail is in the count of applications.
 func (t *Table) DeleteGrant(ctx context.Context, org, application, id value.ID, by *account.AuditEntry) (bool, error) {
-	writes := []write{t.remove(grantKey(org, application, id), ifExists)}
-	if by != nil {
-		writes = append(writes, t.set(countKey(org), authored(item{}, by), always))
-	}
-	refused, err := t.transact(ctx, "delete a grant", writes...)
+	refused, err := t.transact(ctx, "delete a grant",
+		t.remove(grantKey(org, application, id), ifExists), t.set(countKey(org), authored(item{}, by), always))
 	return err == nil && len(refused) == 0, err
 }

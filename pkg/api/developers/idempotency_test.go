@@ -255,7 +255,7 @@ func TestOnlySuccessesAreKept(t *testing.T) {
 func TestALockOfAKilledInstanceEndsAfter60Seconds(t *testing.T) {
 	s := newService(t)
 	key := idempotency.NewKey(s.as.OrganizationID, s.as.Subject(), "k")
-	lock, _, err := s.keeper.Lock(t.Context(), key, idempotency.FingerprintOf("POST", apps, "", []byte(shop), fmt.Sprint(s.as.Scopes, s.as.SiteIDs == nil, s.as.SiteIDs, s.as.GrantID)))
+	lock, _, err := s.keeper.Lock(t.Context(), key, idempotency.FingerprintOf("POST", apps, "", []byte(shop), fmt.Sprint(s.as.Scopes, s.as.SiteIDs, s.as.GrantID)))
 	if err != nil || lock == nil {
 		t.Fatalf("lock: got %v, %v", lock, err)
 	}

@@ -91,8 +91,7 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 		}
 		switch {
 		case errors.Is(taken, account.ErrReused):
-			by := account.NewAuditEntry(string(audit.GrantRevoked), account.AuditActor{Kind: audit.KindApplication, ID: &app.ID}, app.ID,
-				account.AuditObject{Kind: audit.GrantRevoked.Kind(), ID: id}, a.now())
+			by := r.ChangeBy(audit.GrantRevoked, app.ID, id)
 			if _, err := a.store.DeleteGrant(r.Context(), app.OrganizationID, app.ID, id, by); err != nil {
 				return true, err
 			}
