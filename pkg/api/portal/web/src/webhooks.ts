@@ -1,5 +1,5 @@
 // What several pages say of webhooks.
-import { api, ask, Refusal, type Application, type AttemptRequest, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
+import { api, ask, Refusal, tagged, type Application, type AttemptRequest, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
 import { fullTime } from "./format";
 
 export const listApplications = (): Promise<Application[]> =>
@@ -39,6 +39,13 @@ export function curlOf(request: AttemptRequest, body: string): string {
   const headers = linesOf(request.headers).map((line) => `-H ${quoted(line)}`);
   return [`curl -X POST ${quoted(request.url)}`, ...headers, `--data-raw ${quoted(body)}`].join(" \\\n  ");
 }
+
+// getAlerts is where an application's alerts go; null when they go nowhere.
+export const getAlerts = (id: string) =>
+  tagged(api.GET("/developers/applications/{id}/alerts", { params: { path: { id } } })).catch((why) => {
+    if (why instanceof Refusal && why.status === 404) return { body: null, tag: "" };
+    throw why;
+  });
 
 // nameOf is what people call the endpoint, of those that there are.
 export function nameOf(endpoints: Endpoint[], id: string): string {

@@ -1,22 +1,19 @@
 // Where an application's alerts go: that endpoints fail, recover, are disabled.
 import { useState } from "preact/hooks";
-import { api, ask, Refusal, tagged, type Match, type Once } from "../api";
+import { api, ask, type Match, type Once } from "../api";
 import { textOf } from "../edit";
 import { useLoad } from "../load";
 import { link } from "../route";
 import { can, useMe } from "../session";
 import { Facts, Failed, FormDialog, Input, Loading, Panel, Shown, Status, valueOf } from "../ui";
+import { getAlerts } from "../webhooks";
 
 export function Alerts({ application }: { application: string }) {
   const me = useMe();
   const [opened, setOpened] = useState<"" | "set" | "remove">("");
   const [secret, setSecret] = useState("");
   const path = { params: { path: { id: application } } };
-  const load = () =>
-    tagged(api.GET("/developers/applications/{id}/alerts", path)).catch((refusal) => {
-      if (refusal instanceof Refusal && refusal.status === 404) return { body: null, tag: "" }; // they go nowhere
-      throw refusal;
-    });
+  const load = () => getAlerts(application);
   const { data: state, error, reload } = useLoad(load, [application]);
   const data = state?.body;
   const close = () => setOpened("");

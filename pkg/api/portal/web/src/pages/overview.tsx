@@ -7,7 +7,7 @@ import { useLoad } from "../load";
 import { link } from "../route";
 import { can, useMe, why } from "../session";
 import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { failing, getStats, listApplications, listEndpoints, maxStats, stateOf } from "../webhooks";
+import { failing, getAlerts, getStats, listApplications, listEndpoints, maxStats, stateOf } from "../webhooks";
 
 const refresh = 120_000; // of about twenty requests
 
@@ -49,7 +49,7 @@ function FirstSteps() {
     if (!path.id) return { id: "", keys: [], endpoints, alerts: false };
     const [keys, alerts] = await Promise.all([
       ask(api.GET("/developers/applications/{id}/api-keys", { params: { path } })).then((page) => page.data),
-      ask(api.GET("/developers/applications/{id}/alerts", { params: { path } })).then((found) => Boolean(found.url), () => false),
+      getAlerts(path.id).then(({ body }) => body !== null),
     ]);
     return { id: path.id, keys, endpoints, alerts };
   }, []);

@@ -205,8 +205,8 @@ function List({ kind, query }: { kind: List; query: URLSearchParams }) {
   );
 }
 
-// linesOf are the articles of an order or an invoice.
-const linesOf = (row: Row) => (row.items ?? row.lines ?? []) as Row[];
+// articlesOf are the articles of an order or an invoice.
+const articlesOf = (row: Row) => (row.items ?? row.lines ?? []) as Row[];
 
 const lineColumns = (of: Row): Column<Row>[] => {
   const price = (label: string, field: string): Column<Row> => ({ label, number: true, cell: (line) => amount(line[field] as number | null, text(of, "currency")) });
@@ -271,9 +271,9 @@ function Single({ kind, id }: { kind: List; id: string }) {
       <Panel title="Summary">
         <Facts of={[...d.columns.map((c): [string, ComponentChildren] => [c.label, c.cell(row)]), ...factsOf(row), ["Id", <Id value={id} what="the id" />]]} />
       </Panel>
-      {linesOf(row).length > 0 && (
+      {articlesOf(row).length > 0 && (
         <Panel title="Lines">
-          <Table<Row> label="Lines" rows={linesOf(row)} id={(line) => line.id} empty="" columns={lineColumns(row)} />
+          <Table<Row> label="Lines" rows={articlesOf(row)} id={(line) => line.id} empty="" columns={lineColumns(row)} />
         </Panel>
       )}
       <Panel title="JSON" actions={<Copy text={JSON.stringify(row, null, 2)} what="the JSON" />}>
