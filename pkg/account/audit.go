@@ -19,7 +19,7 @@ type AuditEntry struct {
 	Action        string      `json:"action" doc:"What happened, such as apiKey.revoked. An open enumeration."`
 	Actor         AuditActor  `json:"actor" doc:"Who did it."`
 	Address       *string     `json:"address" doc:"The address that the request came from. null for the operator."`
-	Object        AuditObject `json:"object" doc:"What it was done to."`
+	Object        AuditObject `json:"object" doc:"The changed object."`
 	ApplicationID value.ID    `json:"applicationId" doc:"The application that the object is or belongs to."`
 	Fields        []string    `json:"fields" doc:"The names of the changed fields, sorted; empty if the object was created or deleted."`
 }
@@ -32,7 +32,7 @@ type AuditActor struct {
 	UserID *value.ID `json:"userId" doc:"The user in whose name an application did it. null if in none."`
 }
 
-// AuditObject is what a change was made to.
+// AuditObject is a changed object.
 type AuditObject struct {
 	Kind string   `json:"kind" doc:"application, apiKey or endpoint. An open enumeration."`
 	ID   value.ID `json:"id" doc:"Its id, also after it was deleted."`
@@ -47,7 +47,7 @@ func NewAuditEntry(action string, actor AuditActor, application value.ID, object
 	}
 }
 
-// AuditFilter selects entries; what is zero selects all.
+// AuditFilter selects entries; a zero field selects all.
 type AuditFilter struct {
 	Actor, Object value.ID
 	Action        string
@@ -57,8 +57,8 @@ type AuditFilter struct {
 // Narrow reports whether it may leave out entries of its span of time.
 func (f *AuditFilter) Narrow() bool { return f.Action != "" || !f.Actor.IsZero() || !f.Object.IsZero() }
 
-// Selects reports whether the entry is selected, its time apart. An application
-// stands for all that belongs to it.
+// Selects reports whether the filter selects the entry, its time apart. An
+// application as Object also selects the changes of its keys and endpoints.
 func (f *AuditFilter) Selects(e *AuditEntry) bool {
 	return (f.Action == "" || f.Action == e.Action) &&
 		(f.Actor.IsZero() || is(e.Actor.ID, f.Actor) || is(e.Actor.UserID, f.Actor)) &&

@@ -46,8 +46,8 @@ func canonical(networks []string) []string {
 	return slices.Compact(prefixes)
 }
 
-// InNetworks reports whether the address is in one of the networks. What is no
-// address is in none, and an IPv4 address is the same when it is written as IPv6.
+// InNetworks reports whether one of the networks contains the address. None contains
+// text that is not an address. An IPv4 address may be written as IPv6.
 func InNetworks(networks []string, address string) bool {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package audit names what the audit trail tells: who made, changed or ended what
-// lets a client into the service or sends an organization's events out of it. The
-// trail is in the table, where an organization reads it. What is no change of an
-// item is in the log: tokens that applications got, and refused credentials, which
-// have no organization that is certain. An entry names people and things by their
+// Package audit names the actions of the audit trail: changes of what lets a client
+// into the service or sends an organization's events out of it. The table holds the
+// trail, and its organization reads it there. The log holds what changes no item:
+// tokens that applications got, and refused credentials, whose organization is not
+// certain. An entry names people and things by their
 // identifiers only; it holds no secret, no token and no more of an API key than the
 // part of it that is public.
 package audit

@@ -52,7 +52,8 @@ func (a *area) clientOperations() []api.Operation {
 			ID: "setApplicationClient", Method: http.MethodPut, Path: clientPath,
 			Summary: "Set whether an application keeps a secret",
 			Description: "A new application is CONFIDENTIAL. A PUBLIC one gets tokens in the name of users without its secret, by its clientId " +
-				"and PKCE, and none of its own. Issued tokens stay valid.",
+				"and PKCE, and none of its own. You need its token scopes to make it PUBLIC. A change ends the refresh of what users granted before; " +
+				"issued tokens stay valid.",
 			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersWrite, Params: []api.Param{api.IfMatch()},
 			Body: account.ClientDto{}, Result: account.ClientDto{}, Tagged: true, Errors: changed,
 			Audit: audit.ApplicationClientSet, Handle: a.setClientType,

@@ -1,9 +1,10 @@
 // Package oauth answers the operations by which an application gets tokens, of
-// its own or in the name of a user: what the authorization endpoint's page asks
-// and decides, the token endpoint (RFC 6749), the keys that verify
-// tokens (RFC 7517) and the metadata that describes all (RFC 8414). It gives a
-// token only to a client that proves its secret, or by a user's grant to one that is public, and shows
-// nobody else whether a confidential client exists. Package apptoken signs, and package auth accepts tokens.
+// its own or in the name of a user: the consent that the authorization endpoint's
+// page asks for, the token endpoint (RFC 6749), the keys that verify tokens (RFC
+// 7517) and the metadata that describes them all (RFC 8414). It gives a token only
+// to a client that proves its secret, or by a user's grant to one that is public,
+// and shows nobody else whether a confidential client exists. Package apptoken
+// signs, and package auth accepts tokens.
 package oauth
 
 import (

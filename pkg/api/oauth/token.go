@@ -34,7 +34,7 @@ type TokenRequest struct {
 	ClientSecret string `json:"client_secret" required:"false" doc:"The application's clientSecret, unless it is sent by HTTP Basic or the application is PUBLIC."`
 	Code         string `json:"code" required:"false" doc:"The code of the authorization response."`
 	CodeVerifier string `json:"code_verifier" required:"false" doc:"The text whose SHA-256 was the code_challenge (RFC 7636)."`
-	RedirectURI  string `json:"redirect_uri" required:"false" format:"uri" doc:"The redirect_uri of the authorization request, if it had one."`
+	RedirectURI  string `json:"redirect_uri" required:"false" format:"uri" doc:"The redirect_uri of the authorization request."`
 	RefreshToken string `json:"refresh_token" required:"false" doc:"The refresh token of the last answer."`
 }
 

@@ -125,8 +125,8 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant) e
 }
 
 // left counts the deliveries that have an attempt ahead, the messages that a function will take, and those that none
-// will. The probe of an open circuit, with its message, is neither: it is repeated as long as its endpoint is dead. So may
-// be one more message of it, which waits in case that is lost.
+// will. The probe of an open circuit is repeated as long as its endpoint is dead, so it is neither, nor are its message and
+// one more, which waits in case the first is lost.
 func (e *evidence) left() (pending, waiting, dead int) {
 	probes := 0
 	for _, d := range e.deliveries {

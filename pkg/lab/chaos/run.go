@@ -76,8 +76,8 @@ func (r *run) say(format string, args ...any) {
 	fmt.Fprintf(r.Out, "%6s  %s\n", time.Since(r.started).Round(time.Second), fmt.Sprintf(format, args...))
 }
 
-// start starts the service while the table does not fail, with a log that has every attempt, and has messages that a killed process had received come
-// again after seconds, not minutes.
+// start starts the service while the table does not fail, with a log that has every attempt. It has messages that a killed
+// process had received come again after seconds, not minutes.
 func (r *run) start(ctx context.Context) error {
 	r.service.Faults.Off()
 	defer r.service.Faults.On()
