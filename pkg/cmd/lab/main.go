@@ -41,7 +41,7 @@ func newRootCommand() *cobra.Command {
 
 func newBenchCommand() *cobra.Command {
 	cfg := bench.Config{
-		Events: 10_000, Lone: 2000, Organizations: 300, Products: 100_000, Duration: 10 * time.Second, Steady: 30 * time.Second, Rest: 3 * time.Second,
+		Events: 10_000, Lone: 2000, Organizations: 300, Imported: 30_000, Products: 100_000, Duration: 10 * time.Second, Steady: 30 * time.Second, Rest: 3 * time.Second,
 	}
 	var quick bool
 	cmd := &cobra.Command{
@@ -50,13 +50,14 @@ func newBenchCommand() *cobra.Command {
 and requests to it, and prints what it measures.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
-				cfg.Events, cfg.Lone, cfg.Organizations, cfg.Products = 500, 200, 20, 2000
+				cfg.Events, cfg.Lone, cfg.Organizations, cfg.Imported, cfg.Products = 500, 200, 20, 2000, 2000
 				cfg.Duration, cfg.Steady, cfg.Rest = time.Second, time.Second, time.Second
 			}
 			cfg.Out, cfg.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return bench.Run(cmd.Context(), cfg)
 		},
 	}
+	cmd.Flags().IntVar(&cfg.Events, "events", cfg.Events, "events of a burst")
 	cmd.Flags().BoolVar(&quick, "quick", false, "with little data and for moments only, to see that everything works")
 	return cmd
 }

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/lab/faults"
 	"github.com/commerce-integration/service/pkg/lab/workload"
@@ -20,6 +22,7 @@ type Config struct {
 	Events        int           // of a burst
 	Lone          int           // events that come one at a time
 	Organizations int           // that events are spread over
+	Imported      int           // records that one more organization imports beside them
 	Products      int           // that the lists show
 	Duration      time.Duration // of a load of requests
 	Steady        time.Duration // of events at a steady rate
@@ -70,6 +73,7 @@ An event's latency is from its record's message, at a rate from when the record 
 about 1 KB, each record is new and in a message of its own, and each organization has an endpoint. Lists is how long after
 the last event the lists of the last organizations show all of their records and outcomes. A list has pages of 20. The feed
 has pages of 1000: its latencies are of a page, its other figures of a change.
+What an import, or a dead receiver, uses counts for the events beside it.
 
 Of one event or answer then: the CPU of the service, one process with queue server, gateway and event sources, and of the
 table server; what the table answers, with what the lists take; and what the functions log. A read unit is 4 KB read strongly
@@ -119,10 +123,20 @@ func (b *bench) measure(ctx context.Context, name string, amount int, run func()
 	return nil
 }
 
-// deliveries measures events of so many organizations: one at a time, and in a burst. Where there are many, the first
-// come so that each is alone in its organization, and others follow at a steady rate while the table is slow.
+// load is events at a rate, or in a burst.
+type load struct {
+	name   string
+	events int
+	within time.Duration // 0 is a burst
+	delay  time.Duration // of the table, on average
+	beside func(context.Context) error
+}
+
+// deliveries measures events of so many organizations: one at a time, in a burst, and again after it. Where there are
+// many, the first come so that each is alone in its organization, and others follow at a steady rate: beside an import of
+// another organization, beside one with a dead receiver, and while the table is slow.
 func (b *bench) deliveries(ctx context.Context, organizations int) error {
-	l, err := b.service.NewLoad(ctx, organizations)
+	l, err := b.service.NewLoad(ctx, organizations, b.service.Receiver.URL)
 	if err != nil {
 		return err
 	}
@@ -130,36 +144,68 @@ func (b *bench) deliveries(ctx context.Context, organizations int) error {
 	if _, _, err := l.Run(ctx, min(max(warmup, organizations), b.Events), 0); err != nil {
 		return err
 	}
-	type load struct {
-		name   string
-		events int
-		within time.Duration
-		delay  time.Duration // of the table, on average
-	}
-	loads := []load{{"one at a time", b.Lone, time.Duration(b.Lone) * 10 * time.Millisecond, 0}, {"burst", b.Events, 0, 0}}
+	lone, burst := time.Duration(b.Lone)*10*time.Millisecond, load{name: "burst", events: b.Events}
+	loads := []load{{name: "one at a time", events: b.Lone, within: lone}, burst, {name: "one at a time after it", events: b.Lone, within: lone}}
 	if organizations > 1 {
-		loads[0] = load{"alone in its organization", organizations, time.Duration(organizations) * 50 * time.Millisecond, 0}
-		const rate = 100 // events a second
-		loads = append(loads, load{"steady, table after 10 ms", int(rate * b.Steady.Seconds()), b.Steady, 10 * time.Millisecond})
+		steady := func(name string, rate float64) load { // in events a second
+			return load{name: "steady, " + name, events: int(rate * b.Steady.Seconds()), within: b.Steady}
+		}
+		alone := time.Duration(organizations) * 50 * time.Millisecond
+		loads = []load{{name: "alone in its organization", events: organizations, within: alone}, burst}
+		loads = append(loads, steady("beside an import", 20), steady("beside a dead receiver", 20), steady("table after 10 ms", 100))
+		loads[2].beside, loads[3].beside, loads[4].delay = b.importRecords, b.sendInVain, 10*time.Millisecond
 	}
 	for _, row := range loads {
 		name := fmt.Sprintf("%s, organizations: %d", row.name, organizations)
-		err := b.measure(ctx, name, row.events, func() (figures, error) {
-			b.service.Faults.SetDelay(row.delay)
-			latencies, took, err := l.Run(ctx, row.events, row.within)
-			if err != nil {
-				return figures{}, err
-			}
-			if row.within == 0 {
-				latencies = nil // they say only how long the burst was
-			}
-			ended := time.Now()
-			err = l.AwaitLists(ctx)
-			return figures{row.events, float64(row.events) / took.Seconds(), latencies, time.Since(ended)}, err
-		})
-		if err != nil {
+		if err := b.measure(ctx, name, row.events, func() (figures, error) { return b.deliver(ctx, l, row) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (b *bench) deliver(ctx context.Context, l *workload.Load, row load) (figures, error) {
+	b.service.Faults.SetDelay(row.delay)
+	f := figures{of: row.events}
+	running, both := errgroup.WithContext(ctx)
+	if row.beside != nil {
+		running.Go(func() error { return row.beside(both) })
+	}
+	running.Go(func() error {
+		latencies, took, err := l.Run(both, row.events, row.within)
+		f.perSecond = float64(row.events) / took.Seconds()
+		if row.within > 0 { // else they say only how long the burst was
+			f.latencies = latencies
+		}
+		return err
+	})
+	if err := running.Wait(); err != nil {
+		return f, err
+	}
+	ended := time.Now()
+	err := l.AwaitLists(ctx)
+	f.lists = time.Since(ended)
+	return f, err
+}
+
+// importRecords has one more organization import records, and waits until they are listed.
+func (b *bench) importRecords(ctx context.Context) error {
+	t, err := b.service.NewTenant(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.service.Store(ctx, t.ID, b.Imported); err != nil {
+		return err
+	}
+	return workload.AwaitTotal(ctx, t.API, "/api/products?limit=1", b.Imported)
+}
+
+// sendInVain has one more organization send 300 events a second to a port on which nothing listens.
+func (b *bench) sendInVain(ctx context.Context) error {
+	l, err := b.service.NewLoad(ctx, 1, "http://127.0.0.1:9")
+	if err != nil {
+		return err
+	}
+	_, _, err = l.Send(ctx, int(300*b.Steady.Seconds()), b.Steady)
+	return err
 }

@@ -112,15 +112,15 @@ type Load struct {
 	sent    int
 }
 
-// NewLoad makes organizations whose endpoints are for new products.
-func (s *Service) NewLoad(ctx context.Context, organizations int) (*Load, error) {
+// NewLoad makes organizations whose endpoints, at the URL, are for new products.
+func (s *Service) NewLoad(ctx context.Context, organizations int, url string) (*Load, error) {
 	l := &Load{service: s}
 	for range organizations {
 		t, err := s.NewTenant(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := t.CreateEndpoint(ctx, map[string]any{"url": s.Receiver.URL, "events": []string{"product.created"}}); err != nil {
+		if _, err := t.CreateEndpoint(ctx, map[string]any{"url": url, "events": []string{"product.created"}}); err != nil {
 			return nil, err
 		}
 		l.tenants = append(l.tenants, t)
@@ -128,10 +128,8 @@ func (s *Service) NewLoad(ctx context.Context, organizations int) (*Load, error)
 	return l, nil
 }
 
-// Run sends products evenly over a time, or as fast as the queue takes them, and waits for their events. It returns how
-// long the events took to arrive, in ascending order, and all together. An event's time counts from when its record was
-// due: a sender that is held up does not hide that events wait.
-func (l *Load) Run(ctx context.Context, products int, within time.Duration) (latencies Latencies, took time.Duration, err error) {
+// Send sends products evenly over a time, or as fast as the queue takes them. It returns their ids and when each was due.
+func (l *Load) Send(ctx context.Context, products int, within time.Duration) (ids []value.ID, due []time.Time, err error) {
 	messages, ids := make([]Message, products), make([]value.ID, products)
 	for n := range products {
 		t, number := l.tenants[l.sent%len(l.tenants)], l.sent/len(l.tenants)
@@ -139,7 +137,15 @@ func (l *Load) Run(ctx context.Context, products int, within time.Duration) (lat
 		messages[n] = Message{Organization: t.ID, Records: []map[string]any{putProduct(t.ID, ids[n], number, false)}}
 		l.sent++
 	}
-	due, err := l.service.Send(ctx, messages, within)
+	due, err = l.service.Send(ctx, messages, within)
+	return ids, due, err
+}
+
+// Run sends products and waits for their events. It returns how long the events took to arrive, in ascending order, and
+// all together. An event's time counts from when its record was due: a sender that is held up does not hide that events
+// wait.
+func (l *Load) Run(ctx context.Context, products int, within time.Duration) (latencies Latencies, took time.Duration, err error) {
+	ids, due, err := l.Send(ctx, products, within)
 	if err != nil {
 		return nil, 0, err
 	}
