@@ -57,7 +57,7 @@ Resources:
       GatewayResponses:
         ACCESS_DENIED:
           StatusCode: 401
-          ResponseParameters: {Headers: {X-Request-Id: context.requestId, WWW-Authenticate: "'Bearer'", X-Asked: method.request.header.X-Ask}}
+          ResponseParameters: {Headers: {X-Request-Id: context.requestId, WWW-Authenticate: "'Bearer'", X-Asked: method.request.header.X-Ask, Link: "'</prod/docs>; rel=help'"}}
           ResponseTemplates:
             application/json: '{"code":"$context.authorizer.code","message":"$context.authorizer.message","id":"$context.requestId"}'
         MISSING_AUTHENTICATION_TOKEN: &response
@@ -412,7 +412,7 @@ func TestAuthorizerSeesTheRequestAndItsDenialRendersATemplate(t *testing.T) {
 	if got.status != 401 || got.body != want || len(id) != 36 || id != got.header.Get("X-Amzn-Requestid") {
 		t.Errorf("got %d %s with id %q, want 401 %s", got.status, got.body, id, want)
 	}
-	if got.header.Get("WWW-Authenticate") != "Bearer" || got.header.Get("X-Asked") != "who" || got.header.Get("Content-Type") != "application/json" {
+	if got.header.Get("WWW-Authenticate") != "Bearer" || got.header.Get("X-Asked") != "who" || got.header.Get("Link") != "</docs>; rel=help" || got.header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers %v", got.header)
 	}
 }

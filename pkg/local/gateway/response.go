@@ -49,7 +49,8 @@ func (x *exchange) refuse(refused *refusal) {
 // request.
 func (x *exchange) mapped(expression string, refused *refusal) string {
 	if literal, ok := strings.CutPrefix(expression, "'"); ok {
-		return strings.TrimSuffix(literal, "'")
+		// A link begins with the stage, which the addresses here lack.
+		return strings.Replace(strings.TrimSuffix(literal, "'"), "</"+x.api.Stage+"/", "</", 1)
 	}
 	if variable, ok := strings.CutPrefix(expression, "context."); ok {
 		return x.variable(variable, refused)

@@ -119,6 +119,16 @@ func TestGatewayResponsesAllowAllOriginsWhereSomeAreAllowed(t *testing.T) {
 	}
 }
 
+func TestGatewayResponsesLinkToTheTableOfCodes(t *testing.T) {
+	for address, want := range map[string]string{"": "/prod", "DomainName=api.example.com": "", "DomainName=api.example.com BasePath=shop": "/shop"} {
+		for name, response := range stack(t, strings.Fields(address)...).API.Responses {
+			if got := response.Parameters.Headers["Link"]; got != `'<`+want+`/docs/errors#codes>; rel="help"'` {
+				t.Errorf("%s at %q: got %s", name, address, got)
+			}
+		}
+	}
+}
+
 // stage are the settings of the stage.
 type stage struct {
 	MethodSettings []struct {
