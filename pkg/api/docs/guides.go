@@ -67,6 +67,7 @@ func (s *site) rendered(name string) (string, error) {
 		return "", err
 	}
 	title, content := "API reference", ""
+	all := entries()
 	if name == reference {
 		viewer, err := web.ReadFile("web/reference.html")
 		if err != nil {
@@ -82,10 +83,10 @@ func (s *site) rendered(name string) (string, error) {
 			return "", err
 		}
 		title = regexp.MustCompile(`<h1[^>]*>(.*?)</h1>`).FindStringSubmatch(content)[1]
-		content = contentsOf(content) + `<article class="guide">` + content + next(name) + "</article>"
+		content = contentsOf(content) + `<article class="guide">` + content + next(all, name) + "</article>"
 	}
 	return strings.NewReplacer(
-		"{{title}}", title, "{{navigation}}", navigation(name),
+		"{{title}}", title, "{{navigation}}", navigation(all, name),
 		"{{markdown}}", basePath+"/docs/"+name+".md", "{{content}}", content,
 	).Replace(string(layout)), nil
 }
@@ -129,8 +130,8 @@ func entries() (all []entry) {
 }
 
 // next links to the page that follows in the navigation.
-func next(name string) string {
-	pages := slices.DeleteFunc(entries(), func(e entry) bool { return e.group != "" })
+func next(all []entry, name string) string {
+	pages := slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.group != "" })
 	at := slices.IndexFunc(pages, func(e entry) bool { return e.url == pageURL(name) }) + 1
 	if at == len(pages) {
 		return ""
@@ -139,9 +140,9 @@ func next(name string) string {
 }
 
 // navigation lists the guides, in the groups of the start page.
-func navigation(current string) string {
+func navigation(all []entry, current string) string {
 	var b strings.Builder
-	for _, e := range entries() {
+	for _, e := range all {
 		if e.group != "" {
 			b.WriteString("<span>" + html.EscapeString(e.group) + "</span>\n")
 			continue
