@@ -63,6 +63,10 @@ run: $(PAGE) ## run the whole service locally (RUN_FLAGS="--fresh ...")
 	@$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@exec .build/commerce run $(RUN_FLAGS)
 
+.PHONY: install
+install: $(PAGE) ## put commerce on the PATH: into Go's folder of programs, or PREFIX/bin (PREFIX=/usr/local)
+	$(if $(PREFIX),GOBIN="$(abspath $(PREFIX))/bin") go install -ldflags "-s -w" ./pkg/cmd/commerce
+
 .PHONY: first-hour
 first-hour: ## time what the README tells a new user, from a fresh clone to a verified webhook (needs curl and jq)
 	python3 .tools/first_hour.py

@@ -59,7 +59,7 @@ func trouble(err error) error {
 }
 
 // asCalled puts the program, as it was called, before the names of its commands,
-// so that they can be pasted. In a clone it is .build/commerce.
+// so that they can be pasted: .build/commerce in a clone, commerce from the PATH.
 func asCalled(text string) string {
 	return regexp.MustCompile(`\bcommerce `).ReplaceAllLiteralString(text, os.Args[0]+" ")
 }
