@@ -101,11 +101,15 @@ check: ## all that a change has to pass
 	@.ci/run
 
 .PHONY: release-check
-release-check: ## what a release has to pass beyond check: race everywhere, fuzzing, chaos, Java tools, the official servers (about an hour)
+release-check: ## what a release has to pass beyond check: race everywhere, all samples, fuzzing, chaos, Java tools, the official servers (about an hour)
 	@$(MAKE) --no-print-directory race PKG=./...
-	@$(MAKE) --no-print-directory smoke test-official
+	@$(MAKE) --no-print-directory samples smoke test-official
 	@$(MAKE) --no-print-directory clients GENERATORS=java
 	@$(MAKE) --no-print-directory fuzz chaos first-hour
+
+.PHONY: samples
+samples: $(PAGE) ## run every sample of the guides in every language (curl, jq, openssl, Python, Node.js, PHP)
+	SAMPLES=all go test -count=1 -timeout 10m -run TheGuides ./pkg/cmd/commerce
 
 .PHONY: lint
 lint: ## format check, static analysis, known vulnerabilities

@@ -7,7 +7,9 @@
 // The guide index.md is the start page, the navigation and /llms.txt: a guide that
 // it does not list fails a test. Tests of pkg/cmd/commerce run every sample: the
 // commands of a guide from top to bottom, which must print what the block behind
-// them shows, and the programs, whose file is named behind their language.
+// them shows, and the programs, whose file is named behind their language. A sample in
+// five languages is five blocks with nothing between them, in which the first line of a
+// program is the command that runs it.
 package docs
 
 import (

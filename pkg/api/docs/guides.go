@@ -92,10 +92,14 @@ func (s *site) rendered(name string) (string, error) {
 }
 
 // htmlOf renders Markdown. Where a fenced block has the name of a file behind its
-// language, the name stands above it. A row that begins with a code has it as its id.
+// language, the name stands above it. A sample that is there in five languages is one
+// element, in which the script shows one at a time. A row that begins with a code has
+// it as its id.
 func (s *site) htmlOf(text string) (string, error) {
 	named := regexp.MustCompile("(?m)^```(\\w+) (\\S+)$")
 	markup, err := s.render(named.ReplaceAllString(linked(text, pageURL), "`$2`\n\n```$1"))
+	sideBySide := regexp.MustCompile(`((<p><code>[\w.]+</code></p>\n)?<pre><code class="language-(sh|python|javascript|go|php)">[^<]*</code></pre>\n){5}`)
+	markup = sideBySide.ReplaceAllString(markup, `<div class="languages">$0</div>`)
 	markup = regexp.MustCompile(`<tr>\n<td><code>(\w+)</code>`).ReplaceAllString(markup, `<tr id="$1"><td><code>$1</code>`)
 	// What scrolls must be reached by the keyboard.
 	return strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>").

@@ -28,61 +28,103 @@ import (
 )
 
 var (
-	guides  = filepath.Join("..", "..", "api", "docs", "guides")
-	fenced  = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```$")
+	guides = filepath.Join("..", "..", "api", "docs", "guides")
+	fenced = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```$")
+	// sideBySide finds a sample in each language: its blocks have nothing between them.
+	sideBySide = regexp.MustCompile("(?m)" + strings.ReplaceAll("^```sh.*\nBODY```\n\n```python .*\nBODY```\n\n```javascript .*\nBODY```\n\n```go .*\nBODY```\n\n```php .*\nBODY```$",
+		"BODY", "(?:[^`\n].*\n|\n)*"))
 	setting = regexp.MustCompile(`(?m)^export (\w+)=.*$`)
 )
+
+// languages are those of a sample that is there in each, in this order.
+var languages = []string{"sh", "python", "javascript", "go", "php"}
 
 // sample is a fenced block of a guide: commands, what they print, or a program
 // with the name of its file.
 type sample struct{ language, file, text string }
 
-// samplesOf returns the samples of each guide, and puts the programs into a
-// folder.
-func samplesOf(t *testing.T) (byGuide map[string][]sample, programs string) {
+// command is how the sample is run: a program by its first line.
+func (s sample) command() string {
+	if s.file == "" {
+		return s.text
+	}
+	first, _, _ := strings.Cut(s.text, "\n")
+	return regexp.MustCompile(`^(<\?php )?(#|//) `).ReplaceAllLiteralString(first, "") + "\n"
+}
+
+// choices is a sample by its language: commands that all readers run, and what is
+// printed, are there in one.
+type choices []sample
+
+func (c choices) in(language string) sample {
+	if len(c) == 1 {
+		return c[0]
+	}
+	return c[slices.Index(languages, language)]
+}
+
+// listens tells whether the sample is a receiver, which has a test of its own.
+func (c choices) listens() bool { return strings.HasPrefix(c.in("php").file, "receiver.") }
+
+// shows tells whether the sample is what another one prints.
+func (c choices) shows() bool {
+	return slices.Contains([]string{"json", "text", "http"}, c[0].language)
+}
+
+// samplesOf returns the samples of each guide.
+func samplesOf(t *testing.T) map[string][]choices {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(guides, "*.md"))
 	if err != nil || len(files) < 10 {
 		t.Fatalf("found the guides %v, %v", files, err)
 	}
-	byGuide, programs = map[string][]sample{}, t.TempDir()
+	byGuide := map[string][]choices{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		commands := "" // of the guide
-		for _, found := range fenced.FindAllStringSubmatch(string(text), -1) {
-			s := sample{found[1], found[2], found[3]}
-			byGuide[filepath.Base(file)] = append(byGuide[filepath.Base(file)], s)
-			switch {
-			case s.language == "sh":
-				commands += s.text
-			case s.file != "":
-				if err := os.WriteFile(filepath.Join(programs, s.file), []byte(s.text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			case !slices.Contains([]string{"json", "text", "http"}, s.language):
-				t.Errorf("%s: a program has no name, so that nothing runs it:\n%s", file, s.text)
+		sides := sideBySide.FindAllIndex(text, -1)
+		var all []choices
+		for _, at := range fenced.FindAllSubmatchIndex(text, -1) {
+			part := func(i int) string { return string(text[max(at[i], 0):max(at[i+1], 0)]) }
+			s := sample{part(2), part(4), part(6)}
+			if slices.ContainsFunc(sides, func(side []int) bool { return side[0] < at[0] && at[1] <= side[1] }) {
+				all[len(all)-1] = append(all[len(all)-1], s)
+			} else {
+				all = append(all, choices{s})
 			}
 		}
-		for _, s := range byGuide[filepath.Base(file)] {
-			if s.file != "" && !strings.HasPrefix(s.file, "receiver.") && filepath.Base(file) != "tools.md" && !strings.Contains(commands, " "+s.file) {
-				t.Errorf("%s: no command runs %s", file, s.file)
+		byGuide[filepath.Base(file)] = all
+	}
+	return byGuide
+}
+
+// programs puts those of all guides into a folder, to listen on a port of their own.
+func programs(t *testing.T) (folder, port string) {
+	t.Helper()
+	folder, port = t.TempDir(), freePort(t)
+	for _, samples := range samplesOf(t) {
+		for _, s := range slices.Concat(samples...) {
+			if s.file == "" {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(folder, s.file), []byte(strings.ReplaceAll(s.text, "8000", port)), 0o600); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
-	return byGuide, programs
+	return folder, port
 }
 
 // needs skips a test of what readers run with programs that the machine lacks.
-// The gate has them all.
+// The gate and the check of a release have them all.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		switch _, err := exec.LookPath(program); {
 		case err == nil:
-		case os.Getenv("CI") != "":
+		case os.Getenv("CI") != "" || os.Getenv("SAMPLES") == "all":
 			t.Fatal(err)
 		default:
 			t.Skip(err)
@@ -90,52 +132,116 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// TestTheGuidesCommandsPrintWhatTheyShow runs each guide from top to bottom in a
-// shell, against an organization of its own with the demo's records.
+func TestEveryProgramOfTheGuidesIsRun(t *testing.T) {
+	for guide, samples := range samplesOf(t) {
+		commands := ""
+		for _, c := range samples {
+			commands += c.in("sh").command()
+		}
+		for _, c := range samples {
+			for _, s := range c {
+				switch {
+				case s.file == "" && s.language != "sh" && !c.shows():
+					t.Errorf("%s: a program has no name, so that nothing runs it:\n%s", guide, s.text)
+				case len(c) > 1 && s.file != "" && !strings.Contains(s.command(), s.file):
+					t.Errorf("%s: the first line of %s does not run it", guide, s.file)
+				case len(c) == 1 && s.file != "" && guide != "tools.md" && !strings.Contains(commands, " "+s.file):
+					t.Errorf("%s: no command runs %s", guide, s.file)
+				}
+			}
+		}
+		if slices.Contains([]string{"first-integration.md", "lists.md", "sync.md", "webhooks.md"}, guide) &&
+			!slices.ContainsFunc(samples, func(c choices) bool { return len(c) == len(languages) }) {
+			t.Errorf("%s: no sample is there in each language", guide)
+		}
+	}
+}
+
+// chosenLanguages are those in which the gate runs the samples. SAMPLES=all takes
+// every language.
+func chosenLanguages() []string {
+	if os.Getenv("SAMPLES") == "all" {
+		return languages
+	}
+	return languages[:2]
+}
+
+// TestTheGuidesCommandsPrintWhatTheyShow runs each guide from top to bottom, as a
+// reader does who chose a language, against an organization of its own with the
+// demo's records.
 func TestTheGuidesCommandsPrintWhatTheyShow(t *testing.T) {
 	t.Parallel()
-	needs(t, "bash", "curl", "jq", "python3")
-	byGuide, programs := samplesOf(t)
-	for guide, samples := range byGuide {
-		t.Run(guide, func(t *testing.T) {
-			t.Parallel()
-			var script strings.Builder
-			script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n")
-			const end = "-- the next sample --\n"
-			var wanted []sample
-			for i, c := range samples {
-				if c.language != "sh" {
-					continue
-				}
-				text := setting.ReplaceAllStringFunc(c.text, func(line string) string {
-					if strings.Contains(line, "$") {
-						return line
-					}
-					return "" // what the reader has to fill in is in the environment
-				})
-				script.WriteString(text + "echo '" + strings.TrimSpace(end) + "'\n")
-				want := sample{}
-				if i+1 < len(samples) && samples[i+1].language != "sh" && samples[i+1].file == "" {
-					want = samples[i+1]
-				}
-				wanted = append(wanted, want)
+	for guide, samples := range samplesOf(t) {
+		for i, language := range chosenLanguages() {
+			if !slices.ContainsFunc(samples, func(c choices) bool { return !c.listens() && (len(c) > 1 || i == 0 && c[0].language == "sh") }) {
+				continue // nothing is in this language
 			}
-			cmd := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(script.String(), "8000", freePort(t)))
-			cmd.Dir, cmd.Env, cmd.WaitDelay = programs, append(os.Environ(), newOrganization(t).reader(t)...), time.Second
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			printed := strings.Split(string(out), end)
-			if err != nil || len(printed) != len(wanted)+1 {
-				t.Fatalf("%v, after\n%s\n%s", err, out, &stderr)
-			}
-			for i, want := range wanted {
-				if got, want := shape(t, want.language, printed[i]), shape(t, want.language, want.text); got != want {
-					t.Errorf("sample %d: got\n%s\nthe guide shows\n%s", i+1, got, want)
-				}
-			}
-		})
+			t.Run(guide+", "+language, func(t *testing.T) {
+				t.Parallel()
+				needs(t, "bash", "curl", "jq", "python3", strings.Fields(receiverIn(t, language).command())[0])
+				runGuide(t, samples, language)
+			})
+		}
 	}
+}
+
+func runGuide(t *testing.T, samples []choices, language string) {
+	t.Helper()
+	folder, port := programs(t)
+	var script strings.Builder
+	script.WriteString("set -euo pipefail\n")
+	const end = "-- the next sample --\n"
+	var wanted []sample
+	for i, c := range samples {
+		s := c.in(language)
+		if len(c) == 1 && s.language != "sh" || c.listens() {
+			continue
+		}
+		text := setting.ReplaceAllStringFunc(s.command(), func(line string) string {
+			if strings.Contains(line, "$") {
+				return line
+			}
+			return "" // what the reader has to fill in is in the environment
+		})
+		script.WriteString(text + "echo '" + strings.TrimSpace(end) + "'\n")
+		want := sample{}
+		if i+1 < len(samples) && samples[i+1].shows() {
+			want = samples[i+1][0]
+		}
+		wanted = append(wanted, want)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(script.String(), "8000", port))
+	cmd.Dir, cmd.Env, cmd.WaitDelay = folder, append(os.Environ(), newOrganization(t).reader(t)...), time.Second
+	cmd.Env = append(cmd.Env, "RECEIVER="+strings.ReplaceAll(receiverIn(t, language).command(), "$PORT", port))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it leaves a receiver behind
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	printed := strings.Split(string(out), end)
+	if err != nil || len(printed) != len(wanted)+1 {
+		t.Fatalf("%v, after\n%s\n%s", err, out, &stderr)
+	}
+	for i, want := range wanted {
+		if got, want := shape(t, want.language, printed[i]), shape(t, want.language, want.text); got != want {
+			t.Errorf("sample %d: got\n%s\nthe guide shows\n%s", i+1, got, want)
+		}
+	}
+}
+
+// receiverIn returns the receiver of a language: the shell has that in Python.
+func receiverIn(t *testing.T, language string) sample {
+	t.Helper()
+	if language == "sh" {
+		language = "python"
+	}
+	for _, c := range samplesOf(t)["webhooks.md"] {
+		if len(c) > 1 && c.listens() {
+			return c.in(language)
+		}
+	}
+	t.Fatal("webhooks.md has no receiver")
+	return sample{}
 }
 
 // TestTheReadmesTourPrintsWhatItShows runs it in a folder that has what a clone has, against a service of its own. Programs in the background print in any order.
@@ -309,17 +415,36 @@ func TestTheGuidesReceiversTakeWhatIsSignedAndNothingElse(t *testing.T) {
 	newSecret := s.rotate(t, created["id"].(string))
 	s.send(t, s.spicedOrder())
 	second := tap.next(t) // signed by both
-	_, programs := samplesOf(t)
-	for language, command := range map[string][]string{
-		"Go":         {"go", "run", "receiver.go"},
-		"JavaScript": {"node", "receiver.mjs"},
-		"Python":     {"python3", "receiver.py"},
-		"PHP":        {"php", "-S", "127.0.0.1:PORT", "receiver.php"},
-	} {
+	folder, _ := programs(t)
+	t.Run("sh", func(t *testing.T) {
+		t.Parallel()
+		needs(t, "bash", "openssl")
+		takes := func(what string, r request, secret string, want bool) {
+			t.Helper()
+			cmd := exec.CommandContext(t.Context(), "bash", "verify.sh", r.Header["webhook-id"], r.Header["webhook-timestamp"], r.Header["webhook-signature"])
+			cmd.Dir, cmd.Env, cmd.Stdin = folder, append(os.Environ(), "WEBHOOK_SECRET="+secret), strings.NewReader(r.Body)
+			if out, err := cmd.Output(); (err == nil) != want || (string(out) == "verified\n") != want {
+				t.Errorf("%s: got %s, %v", what, out, err)
+			}
+		}
+		takes("as it came", first, oldSecret, true)
+		takes("with two signatures, by the old secret", second, oldSecret, true)
+		takes("with two signatures, by the new secret", second, newSecret, true)
+		takes("by another secret", first, newSecret, false)
+		for what, r := range tampered(first) {
+			takes(what, r, oldSecret, false)
+		}
+		takes("a time that is a command", first.with("webhook-timestamp", "a[$(touch ran)]"), oldSecret, false)
+		if _, err := os.Stat(filepath.Join(folder, "ran")); err == nil {
+			t.Error("it ran the time")
+		}
+	})
+	for _, language := range languages[1:] {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
+			command := strings.Fields(receiverIn(t, language).command())
 			needs(t, command[0])
-			old, changed := startReceiver(t, programs, command, oldSecret), startReceiver(t, programs, command, newSecret)
+			old, changed := startReceiver(t, folder, command, oldSecret), startReceiver(t, folder, command, newSecret)
 			old.take(t, "as it came", first, http.StatusNoContent)
 			old.take(t, "once more", first, http.StatusNoContent)
 			old.take(t, "with two signatures, by the old secret", second, http.StatusNoContent)
@@ -359,7 +484,7 @@ func startReceiver(t *testing.T, folder string, command []string, secret string)
 	t.Helper()
 	port := freePort(t)
 	r := &guideReceiver{url: "http://127.0.0.1:" + port + "/"}
-	args := strings.Split(strings.ReplaceAll(strings.Join(command, " "), "PORT", port), " ")
+	args := strings.Split(strings.ReplaceAll(strings.Join(command, " "), "$PORT", port), " ")
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it is ended below, with what it started
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &r.out, &r.out
 	cmd.Env = append(os.Environ(), "PORT="+port, "WEBHOOK_SECRET="+secret, "TMPDIR="+t.TempDir())

@@ -1,4 +1,4 @@
-// Search, colours and copying. The pages can be read without it.
+// Search, colours, copying, and one language of each sample. The pages can be read without it.
 const root = document.documentElement;
 
 // The colours are those that the portal keeps.
@@ -111,3 +111,58 @@ for (const block of document.querySelectorAll(".guide pre")) {
   block.replaceWith(sample);
   sample.append(button, block);
 }
+
+// A sample in several languages shows the one that the reader chose last, on this page or another.
+const names = { sh: "Shell", python: "Python", javascript: "JavaScript", go: "Go", php: "PHP" };
+const tabs = [];
+for (const [n, sample] of document.querySelectorAll(".languages").entries()) {
+  const choices = document.createElement("div");
+  choices.setAttribute("role", "tablist");
+  choices.setAttribute("aria-label", "Language");
+  for (const block of sample.querySelectorAll(".sample")) {
+    const language = block.querySelector("code").className.replace("language-", "");
+    const panel = document.createElement("div");
+    const tab = document.createElement("button");
+    panel.id = `sample-${n}-${language}`;
+    panel.setAttribute("role", "tabpanel");
+    panel.setAttribute("aria-labelledby", (tab.id = `${panel.id}-tab`));
+    tab.type = "button";
+    tab.textContent = names[language];
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", panel.id);
+    tab.addEventListener("click", () => choose(language, tab));
+    const name = block.previousElementSibling; // the file's
+    block.replaceWith(panel);
+    panel.append(...(name?.matches("p") ? [name] : []), block);
+    choices.append(tab);
+    tabs.push({ language, tab, panel });
+  }
+  choices.addEventListener("keydown", (event) => {
+    const all = [...choices.children];
+    const at = all.indexOf(document.activeElement);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    all.at(to % all.length).focus();
+    document.activeElement.click();
+  });
+  sample.prepend(choices);
+}
+
+function show(language) {
+  for (const { language: own, tab, panel } of tabs) {
+    tab.setAttribute("aria-selected", own === language);
+    tab.tabIndex = own === language ? 0 : -1;
+    panel.hidden = own !== language;
+  }
+}
+
+// choose keeps the chosen tab where it is on the screen, though the samples above it get longer or shorter.
+function choose(language, tab) {
+  const top = tab.getBoundingClientRect().top;
+  localStorage.setItem("language", language);
+  show(language);
+  scrollBy(0, tab.getBoundingClientRect().top - top);
+}
+const kept = localStorage.getItem("language");
+show(Object.hasOwn(names, kept) ? kept : "sh");

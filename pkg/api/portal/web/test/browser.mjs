@@ -23,8 +23,8 @@ export const startBrowser = (...args) => chromium.launch({ executablePath: execu
 
 // openPage opens a page that may only speak to the service, or also to the provider
 // that people sign in at, and may complain of nothing; close holds it to that.
-export async function openPage(browser, url, { theme = "light", width = 1280, provider = url } = {}) {
-  const context = await browser.newContext({ colorScheme: theme, viewport: { width, height: 800 }, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
+export async function openPage(browser, url, { theme = "light", width = 1280, provider = url, javaScriptEnabled = true } = {}) {
+  const context = await browser.newContext({ javaScriptEnabled, colorScheme: theme, viewport: { width, height: 800 }, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const wrong = [];

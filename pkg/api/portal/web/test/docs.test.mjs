@@ -126,10 +126,36 @@ test("the portal's credential and colours hold in the documentation", async () =
 
 test("a sample is copied by its button, as it stands", async () => {
   await reading("/webhooks", async (page) => {
+    await page.getByRole("tab", { name: "Python" }).first().click();
     await page.locator(".sample", { hasText: "class Receiver" }).getByRole("button").click();
     await page.getByText("Copied").waitFor();
-    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^import base64, .*\n/);
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^# python3 receiver.py\nimport base64, .*\n/);
   });
+});
+
+test("every sample is in the language that was chosen last", async () => {
+  const shown = (page) => page.locator(".languages pre:visible code").evaluateAll((all) => all.map((code) => code.className));
+  await reading(
+    "/first-integration",
+    async (page) => {
+      assert.deepEqual(await shown(page), Array(4).fill("language-sh"));
+      const last = page.getByRole("tablist").last();
+      await last.getByRole("tab", { name: "Python" }).click();
+      const { y } = await last.boundingBox();
+      await page.keyboard.press("ArrowLeft");
+      await page.keyboard.press("ArrowLeft");
+      assert.equal(await page.evaluate(() => document.activeElement.textContent), "PHP");
+      await page.keyboard.press("ArrowLeft");
+      assert.deepEqual(await shown(page), Array(4).fill("language-go"));
+      assert.ok(Math.abs((await last.boundingBox()).y - y) < 2, "the chosen tab moves");
+      assert.deepEqual(await findings(page), []);
+      await page.goto(`${service.url}/docs/sync`);
+      assert.deepEqual(await shown(page), Array(2).fill("language-go"));
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "scrolls sideways");
+    },
+    { width: 390 },
+  );
+  await reading("/sync", async (page) => assert.equal((await shown(page)).length, 10), { javaScriptEnabled: false });
 });
 
 test("/llms.txt lists the Markdown of each page", async () => {
