@@ -58,7 +58,7 @@ func TestPagesLinkBelowTheBasePath(t *testing.T) {
 		"/docs/swagger-ui.css": {".swagger-ui"},
 		"/docs/errors":         {`<tr id="cursor_expired"><td><code>cursor_expired</code></td>`, `<nav class="contents" aria-label="On this page">`, `<a rel="next" href="/prod/docs/limits">Next: Limits</a>`},
 		"/docs/changelog.atom": {`<link href="https://a.example/prod/docs/changelog#100-2026-11-21"/>`, "<updated>2026-11-21T00:00:00Z</updated>", `<content type="html">`},
-		"/llms.txt":            {"# Commerce Integration Service\n\n> ", "](https://a.example/prod/docs/webhooks.md)"},
+		"/llms.txt":            {"# Commerce Integration Service\n\n> ", "](https://a.example/prod/docs/webhooks.md)", "](https://a.example/prod/openapi.json)"},
 	} {
 		r, body := get(t, "https://a.example/prod", path)
 		if r.StatusCode != http.StatusOK || r.Header.Get("Cache-Control") != cacheable || !slices.Equal(r.Header.Values("X-Content-Type-Options"), []string{"nosniff"}) || !strings.HasPrefix(r.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {

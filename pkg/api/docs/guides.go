@@ -38,11 +38,13 @@ func textOf(name string) (string, error) {
 	return string(text), nil
 }
 
-// linked has the links between guides lead where to says. The link to the
-// document leads to the reference, and those to the portal's folder to the portal.
+// linked has the links between guides lead where to says. The link to the document
+// beside a guide's folder leads to the reference, and those from the folder above to
+// the portal and to the document itself.
 func linked(text string, to func(name string) string) string {
 	base := to(start)
-	text = strings.ReplaceAll(text, "](../../portal", "]("+base[:strings.LastIndex(base, "/docs")]+"/portal")
+	base = base[:strings.LastIndex(base, "/docs")]
+	text = strings.NewReplacer("](../../portal", "]("+base+"/portal", "](../../docs/openapi.json", "]("+base+"/openapi.json").Replace(text)
 	link := regexp.MustCompile(`\]\(([a-z-]+)\.md|\]\(\.\./openapi\.json`)
 	return link.ReplaceAllStringFunc(text, func(found string) string {
 		name := link.FindStringSubmatch(found)[1]

@@ -163,7 +163,7 @@ test("/llms.txt lists the Markdown of each page", async () => {
   assert.match(text, /^# Commerce Integration Service\n\n> /);
   const links = [...text.matchAll(/\]\((.+?)\)/g)].map((found) => found[1]);
   assert.ok(links.length > 10, text);
-  for (const link of links) {
+  for (const link of links.filter((to) => !to.endsWith("/openapi.json"))) {
     const answer = await fetch(link);
     assert.equal(answer.headers.get("Content-Type"), "text/markdown; charset=utf-8", link);
     assert.match(await answer.text(), /^# /, link);
