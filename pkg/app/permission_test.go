@@ -262,6 +262,7 @@ func TestFunctionsReachNoOtherItems(t *testing.T) {
 			{"dynamodb:Query", org + "KEYS#x"},
 			{"dynamodb:GetItem", org + "PRODUCT#0"},
 			{"dynamodb:PutItem", org + "DEV"},
+			{"dynamodb:GetItem", org + "DEV#GRANTS#x"},
 			{"dynamodb:PartiQLInsert", "KEY#text"},
 		},
 		"indexer": {
@@ -284,6 +285,7 @@ func TestFunctionsReachNoOtherItems(t *testing.T) {
 			{"dynamodb:GetItem", org + "REQUEST#x"},
 			{"dynamodb:PutItem", "KEY#text"},
 			{"dynamodb:PutItem", org + "DEV"},
+			{"dynamodb:GetItem", org + "DEV#GRANTS#x"},
 			{"dynamodb:PutItem", org + "COUNTERS"},
 			{"dynamodb:PartiQLUpdate", "CLIENT#x"},
 			{"dynamodb:DeleteItem", org + "EVENT#0"},

@@ -145,7 +145,7 @@ func (t *Table) deleteKeys(ctx context.Context, org, application value.ID) error
 		gone = append(gone, ItemRef{apiKeyKey(org, application, k.ID)}, ItemRef{credentialKey(k.TextID())})
 	}
 	for i := range grants {
-		gone = append(gone, ItemRef{grantKey(org, application, grants[i].ID)})
+		gone = append(gone, ItemRef{userGrantKey(&grants[i])}, ItemRef{grantKey(org, application, grants[i].ID)})
 	}
 	return t.RemoveItems(ctx, gone)
 }

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"slices"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -13,21 +12,23 @@ import (
 // granted [account.MaxGrants] to the application; of two that are stored at the
 // same time, each may be the last.
 func (t *Table) CreateGrant(ctx context.Context, f *account.Family) error {
-	others, err := t.grants(ctx, f.OrganizationID, applicationGrants(f.ApplicationID), f.UserID)
+	own := partition(userGrantsPartition(f.OrganizationID, f.UserID), f.ApplicationID.String()+"#")
+	others, err := collect(ctx, t, own, account.MaxGrants, docOf[account.Grant])
 	if err != nil {
 		return err
 	}
 	if len(others) >= account.MaxGrants {
 		return fault.New(fault.Conflict, fault.CodeLimitReached, "you can have granted %d to an application: revoke one first", account.MaxGrants)
 	}
-	_, _, err = t.putItem(ctx, "create a grant", t.put(grantItem(f), ifAbsent))
-	return err
+	return orTaken(t.transact(ctx, "create a grant", t.grantWrites(f, ifAbsent)...))
 }
 
-func grantItem(f *account.Family) item {
+// grantWrites store a grant, and what the API shows of it for the list of its user.
+func (t *Table) grantWrites(f *account.Family, c condition) []write {
 	it := authored(encode(grantKey(f.OrganizationID, f.ApplicationID, f.ID), typeGrant, f), f.ChangedBy)
-	it[attrDoc], it[attrExpires] = encodeDoc(f.Grant), expiry(f.ExpiresAt)
-	return it
+	shown := docItem(userGrantKey(&f.Grant), typeUserGrant, f.Grant)
+	it[attrDoc], it[attrExpires], shown[attrExpires] = shown[attrDoc], expiry(f.ExpiresAt), expiry(f.ExpiresAt)
+	return []write{t.put(it, c), t.put(shown, always)}
 }
 
 // Grant reads a grant to the application, strongly consistent; nil when there is
@@ -48,24 +49,12 @@ func (t *Table) Grant(ctx context.Context, org, application, id value.ID) (*acco
 
 // Grants reads every grant to the application, in the order of their ids.
 func (t *Table) Grants(ctx context.Context, org, application value.ID) ([]account.Grant, error) {
-	return t.grants(ctx, org, applicationGrants(application), value.ID{})
+	return collect(ctx, t, partition(grantsPartition(org, application), ""), 0, docOf[account.Grant])
 }
 
 // GrantsOf reads every grant of the user.
 func (t *Table) GrantsOf(ctx context.Context, org, user value.ID) ([]account.Grant, error) {
-	return t.grants(ctx, org, grantPrefix, user)
-}
-
-// grants reads those of the user, or of all where that is zero.
-func (t *Table) grants(ctx context.Context, org value.ID, prefix string, user value.ID) ([]account.Grant, error) {
-	found, err := collect(ctx, t, partition(developerPartition(org), prefix), 0, func(it item) (g account.Grant, err error) {
-		stored, err := decodeDoc[account.Grant](it)
-		if err == nil {
-			g = *stored
-		}
-		return g, err
-	})
-	return slices.DeleteFunc(found, func(g account.Grant) bool { return !user.IsZero() && g.UserID != user }), err
+	return collect(ctx, t, partition(userGrantsPartition(org, user), ""), 0, docOf[account.Grant])
 }
 
 // ReplaceGrant stores what was made of the grant as it was read, and reports
@@ -73,14 +62,15 @@ func (t *Table) grants(ctx context.Context, org value.ID, prefix string, user va
 func (t *Table) ReplaceGrant(ctx context.Context, f *account.Family) (bool, error) {
 	read := f.Version
 	f.Version++
-	refused, err := t.transact(ctx, "replace a grant", t.put(grantItem(f), ifEqual(attrItemVersion, read)))
+	refused, err := t.transact(ctx, "replace a grant", t.grantWrites(f, ifEqual(attrItemVersion, read))...)
 	return err == nil && len(refused) == 0, err
 }
 
 // DeleteGrant removes a grant and reports whether there was one. The entry of its
 // deletion in the audit trail is in the count of applications.
-func (t *Table) DeleteGrant(ctx context.Context, org, application, id value.ID, by *account.AuditEntry) (bool, error) {
+func (t *Table) DeleteGrant(ctx context.Context, g *account.Grant, by *account.AuditEntry) (bool, error) {
 	refused, err := t.transact(ctx, "delete a grant",
-		t.remove(grantKey(org, application, id), ifExists), t.set(countKey(org), authored(item{}, by), always))
+		t.remove(grantKey(g.OrganizationID, g.ApplicationID, g.ID), ifExists), t.remove(userGrantKey(g), always),
+		t.set(countKey(g.OrganizationID), authored(item{}, by), always))
 	return err == nil && len(refused) == 0, err
 }

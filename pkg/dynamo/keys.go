@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/value"
 )
@@ -39,6 +40,7 @@ const (
 	typeClient       = "cli"
 	typeSigningKeys  = "sgn"
 	typeGrant        = "grt"
+	typeUserGrant    = "ugr"
 	typeCounters     = "ctr"
 	typePermits      = "slt"
 	typeHour         = "hour"
@@ -126,15 +128,14 @@ func payloadKey(org, event value.ID) key {
 	return key{"ORG#" + org.String() + "#PAYLOAD#" + event.String(), "PAYLOAD"}
 }
 
-// developerPartition holds an organization's applications, endpoints,
-// recoveries and grants, which are few and read together.
+// developerPartition holds an organization's applications, endpoints and
+// recoveries, which are few and read together.
 func developerPartition(org value.ID) string { return "ORG#" + org.String() + "#DEV" }
 
 const (
 	applicationPrefix = "APP#"
 	endpointPrefix    = "ENDPOINT#"
 	recoveryPrefix    = "RECOVERY#"
-	grantPrefix       = "GRANT#"
 )
 
 func applicationKey(org, id value.ID) key {
@@ -149,10 +150,22 @@ func recoveryKey(org, endpoint, id value.ID) key {
 	return key{developerPartition(org), recoveryPrefix + endpoint.String() + "#" + id.String()}
 }
 
-func applicationGrants(application value.ID) string { return grantPrefix + application.String() + "#" }
+// grantsPartition holds the grants to an application.
+func grantsPartition(org, application value.ID) string {
+	return developerPartition(org) + "#GRANTS#" + application.String()
+}
 
 func grantKey(org, application, id value.ID) key {
-	return key{developerPartition(org), applicationGrants(application) + id.String()}
+	return key{grantsPartition(org, application), id.String()}
+}
+
+// userGrantsPartition holds what the API shows of a user's grants, by application.
+func userGrantsPartition(org, user value.ID) string {
+	return developerPartition(org) + "#USER#" + user.String()
+}
+
+func userGrantKey(g *account.Grant) key {
+	return key{userGrantsPartition(g.OrganizationID, g.UserID), g.ApplicationID.String() + "#" + g.ID.String()}
 }
 
 func countKey(org value.ID) key { return key{developerPartition(org), "COUNT"} }

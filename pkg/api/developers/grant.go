@@ -22,7 +22,7 @@ type GrantStore interface {
 	// Grant returns nil when there is none.
 	Grant(ctx context.Context, organization, application, id value.ID) (*account.Family, error)
 	// DeleteGrant reports whether there was one.
-	DeleteGrant(ctx context.Context, organization, application, id value.ID, by *account.AuditEntry) (bool, error)
+	DeleteGrant(ctx context.Context, g *account.Grant, by *account.AuditEntry) (bool, error)
 }
 
 func (a *area) grantOperations() []api.Operation {
@@ -82,7 +82,7 @@ func (a *area) revokeGrant(r *api.Request) (*api.Response, error) {
 	if err := checkIfMatch(r, &f.Grant); err != nil {
 		return nil, err
 	}
-	if _, err := a.store.DeleteGrant(r.Context(), r.Organization(), application, f.ID, r.Change(application, f.ID)); err != nil {
+	if _, err := a.store.DeleteGrant(r.Context(), &f.Grant, r.Change(application, f.ID)); err != nil {
 		return nil, err
 	}
 	return api.NoContent()

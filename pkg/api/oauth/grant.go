@@ -25,7 +25,7 @@ type GrantStore interface {
 	// ReplaceGrant reports whether it stored what was made of the grant that was
 	// read: not when another request was faster.
 	ReplaceGrant(ctx context.Context, f *account.Family) (bool, error)
-	DeleteGrant(ctx context.Context, organization, application, id value.ID, by *account.AuditEntry) (bool, error)
+	DeleteGrant(ctx context.Context, g *account.Grant, by *account.AuditEntry) (bool, error)
 }
 
 // maxExchanges bounds how often a grant is read anew because another request was
@@ -91,8 +91,7 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 		}
 		switch {
 		case errors.Is(taken, account.ErrReused):
-			by := r.ChangeBy(audit.GrantRevoked, app.ID, id)
-			if _, err := a.store.DeleteGrant(r.Context(), app.OrganizationID, app.ID, id, by); err != nil {
+			if _, err := a.store.DeleteGrant(r.Context(), &family.Grant, r.ChangeBy(audit.GrantRevoked, app.ID, id)); err != nil {
 				return true, err
 			}
 			return true, invalidGrant("the code or the refresh token was used before, so the grant has ended: ask the user again")

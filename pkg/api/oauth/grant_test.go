@@ -186,7 +186,7 @@ func TestAUserLetsAnApplicationActInTheUsersName(t *testing.T) {
 	if next.RefreshToken == token.RefreshToken || h.principal(t, next.AccessToken) == nil {
 		t.Errorf("refreshed: %+v", next)
 	}
-	if _, err := h.Table.DeleteGrant(t.Context(), h.Org, h.client.ID, p.GrantID, &account.AuditEntry{}); err != nil {
+	if _, err := h.Table.DeleteGrant(t.Context(), &account.Grant{OrganizationID: h.Org, ApplicationID: h.client.ID, UserID: p.UserID, ID: p.GrantID}, &account.AuditEntry{}); err != nil {
 		t.Fatal(err)
 	}
 	h.Pass(5 * time.Second)
