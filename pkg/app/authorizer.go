@@ -29,7 +29,7 @@ func Authorizer(_ context.Context, d *Dependencies) (AuthorizerFunc, error) {
 	authorizer := auth.NewAuthorizer(verifier, d.Table, auth.AuthorizerConfig{Clock: d.Clock, Logger: d.Logger})
 	return measured(d, func(ctx context.Context, r events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error) {
 		read := isRead(r.Resource)
-		principal, denial, err := authorizer.Authorize(ctx, auth.Request{Headers: headersOf(r), Read: read})
+		principal, denial, err := authorizer.Authorize(ctx, auth.Request{Headers: headersOf(r), Read: read, SourceAddress: r.RequestContext.Identity.SourceIP})
 		switch {
 		case err != nil:
 			d.Logger.ErrorContext(ctx, "cannot authorize", "path", r.Resource, "error", err)

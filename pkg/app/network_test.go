@@ -55,6 +55,15 @@ func TestAKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
 			}
 		})
 	}
+	keys, err := w.Table.Keys(t.Context(), w.Org, w.client.ID)
+	if err != nil || len(keys) != 4 {
+		t.Fatalf("the application's keys: %+v, %v", keys, err)
+	}
+	for _, k := range keys {
+		if used := k.Name == "from everywhere" || k.Name == "from here"; used != (k.LastUsedAt != nil) {
+			t.Errorf("%s: last used %v, want it to be used: %t", k.Name, k.LastUsedAt, used)
+		}
+	}
 	shown, err := w.Table.Failures(t.Context(), w.Org, w.client.ID)
 	if err != nil || len(shown) != 4 || shown[0].Code != "ip_forbidden" || shown[0].Path != "/api/products" {
 		t.Errorf("the application's failed requests: got %+v, %v, want the four refusals", shown, err)
