@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/base/bounded"
 )
 
 // foundKey is the result of reading one key id; either is nil when it does not
@@ -23,7 +24,7 @@ type keyCache struct {
 	store KeyStore
 
 	touching sync.Mutex
-	touched  map[string]time.Time
+	touched  *bounded.Map[string, time.Time]
 }
 
 func newKeyCache(store KeyStore, now func() time.Time) *keyCache {
@@ -35,7 +36,7 @@ func newKeyCache(store KeyStore, now func() time.Time) *keyCache {
 		}
 		return k, err
 	}
-	return &keyCache{recent: newRecent(read, now), store: store, touched: map[string]time.Time{}}
+	return &keyCache{recent: newRecent(read, now), store: store, touched: bounded.New[string, time.Time](maxRecent)}
 }
 
 // claimTouch reports whether the key's last use is due to be written, as far as
@@ -47,13 +48,9 @@ func (c *keyCache) claimTouch(credential *account.Credential) bool {
 	}
 	c.touching.Lock()
 	defer c.touching.Unlock()
-	last, known := c.touched[textID]
-	if known && now.Sub(last) < touchInterval {
+	if now.Sub(c.touched.Get(textID)) < touchInterval {
 		return false
 	}
-	if !known && len(c.touched) >= maxRecent {
-		clear(c.touched)
-	}
-	c.touched[textID] = now
+	c.touched.Set(textID, now)
 	return true
 }

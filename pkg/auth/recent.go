@@ -3,11 +3,11 @@ package auth
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/commerce-integration/service/pkg/base/bounded"
 	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
@@ -20,7 +20,7 @@ const (
 	// replicaAge is more than an eventually consistent read is ever behind. Only
 	// what a token that is as old was made with needs it.
 	replicaAge = time.Minute
-	// maxRecent bounds the cache: a full one is emptied.
+	// maxRecent bounds the keys of a cache.
 	maxRecent = 10_000
 )
 
@@ -32,9 +32,8 @@ type recent[K comparable, V any] struct {
 	read func(ctx context.Context, key K, last V, current bool) (V, error)
 	now  func() time.Time
 
-	mu      sync.Mutex
-	entries map[K]reading[V]
-	loads   singleflight.Group
+	readings *bounded.Map[K, reading[V]]
+	loads    singleflight.Group
 }
 
 // reading is the result of one read.
@@ -45,7 +44,7 @@ type reading[V any] struct {
 }
 
 func newRecent[K comparable, V any](read func(context.Context, K, V, bool) (V, error), now func() time.Time) *recent[K, V] {
-	return &recent[K, V]{read: read, now: now, entries: map[K]reading[V]{}}
+	return &recent[K, V]{read: read, now: now, readings: bounded.New[K, reading[V]](maxRecent)}
 }
 
 // get returns what the key has. Errors are not remembered.
@@ -78,10 +77,8 @@ func (c *recent[K, V]) since(ctx context.Context, key K, from time.Time) (v V, e
 
 // last is the last reading of the key, and reports whether it is good for since.
 func (c *recent[K, V]) last(key K, from, now time.Time) (v V, good bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last, known := c.entries[key]
-	return last.value, known && now.Sub(last.started) < recentMaxAge && last.shows(from)
+	last := c.readings.Get(key) // without one it started long ago
+	return last.value, now.Sub(last.started) < recentMaxAge && last.shows(from)
 }
 
 // shows reports whether the reading has the state of that time.
@@ -97,11 +94,6 @@ func (c *recent[K, V]) load(ctx context.Context, key K, last V, r reading[V]) (v
 	if r.value, err = c.read(ctx, key, last, r.current); err != nil {
 		return v, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.entries[key]; !known && len(c.entries) >= maxRecent {
-		clear(c.entries)
-	}
-	c.entries[key] = r
+	c.readings.Set(key, r)
 	return r.value, nil
 }
