@@ -46,4 +46,8 @@ const read = await oauth.fetchProtectedResource(config, next.access_token, new U
 assert.equal(read.status, 200);
 await assert.rejects(oauth.authorizationCodeGrant(config, back, checks), { error: "invalid_grant" }); // which ends the grant
 await assert.rejects(oauth.refreshTokenGrant(config, next.refresh_token), { error: "invalid_grant" });
+await oauth.tokenRevocation(config, next.refresh_token); // there is nothing to end
+const another = await oauth.authorizationCodeGrant(config, await decide(["orders:read"]), checks);
+await oauth.tokenRevocation(config, another.access_token);
+await assert.rejects(oauth.refreshTokenGrant(config, another.refresh_token), { error: "invalid_grant" });
 console.log("openid-client: ok");

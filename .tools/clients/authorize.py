@@ -30,12 +30,13 @@ page, state = client.create_authorization_url(server["authorization_endpoint"], 
 back = ask("POST", "/developers/grants", {"request": urlsplit(page).query, "allow": ["orders:read"]})["redirectTo"]
 token = client.fetch_token(server["token_endpoint"], authorization_response=back, state=state, code_verifier=verifier)
 assert token["scope"] == "orders:read", token
-client.refresh_token(server["token_endpoint"])
+token = client.refresh_token(server["token_endpoint"])
 assert client.get(base + "/api/orders").status_code == 200
 assert client.get(base + "/api/products").status_code == 403
 grants = ask("GET", f"/developers/applications/{app['id']}/grants")["data"]
 assert len(grants) == 1, grants
-ask("DELETE", f"/developers/applications/{app['id']}/grants/{grants[0]['id']}")
+revoked = client.revoke_token(server["revocation_endpoint"], token["refresh_token"])
+assert revoked.status_code == 200, revoked.text
 try:
     client.refresh_token(server["token_endpoint"])
     sys.exit("a revoked grant was refreshed")

@@ -120,19 +120,24 @@ func (f *Family) Exchange(code, verifier, redirectURI string, now value.Time) (r
 
 // Rotate takes a refresh token and returns the next one.
 func (f *Family) Rotate(refresh string, now value.Time) (next string, err error) {
-	parts := strings.Split(refresh, "_")
-	if len(parts) != 4 || parts[0] != rtPrefix || !f.Code.Equal(HashSecret(parts[2])) {
+	if !f.Refreshes(refresh) {
 		return "", ErrNotOfFamily
 	}
+	parts := strings.Split(refresh, "_")
 	switch presented := HashSecret(parts[3]); {
-	case f.Newest == Hash{}: // nobody has a refresh token yet
-		return "", ErrNotOfFamily
 	case f.Newest.Equal(presented):
 		return f.rotate(parts[2], now), nil
 	case f.Previous.Equal(presented) && now < f.RefreshedAt.Add(RefreshOverlap):
 		return "", ErrRepeated
 	}
 	return "", ErrReused
+}
+
+// Refreshes reports whether the text is a refresh token of the family, however old.
+// There is none before the first: what looks like one was made up of the code.
+func (f *Family) Refreshes(text string) bool {
+	parts := strings.Split(text, "_")
+	return len(parts) == 4 && parts[0] == rtPrefix && f.Newest != Hash{} && f.Code.Equal(HashSecret(parts[2]))
 }
 
 func (f *Family) rotate(codeDigits string, now value.Time) (refresh string) {

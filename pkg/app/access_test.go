@@ -156,6 +156,7 @@ func requests() []request {
 	return append(
 		all,
 		request{operation: "createToken", method: "POST", path: "/oauth/token", body: "grant_type=client_credentials&client_id={applicationClient}&client_secret={applicationSecret}", status: 200},
+		request{operation: "revokeToken", method: "POST", path: "/oauth/revoke", body: "token=x&client_id={applicationClient}&client_secret={applicationSecret}", status: 200},
 		request{operation: "getJwks", method: "GET", path: "/.well-known/jwks.json", status: 200},
 		request{operation: "getOauthMetadata", method: "GET", path: "/.well-known/oauth-authorization-server", status: 200},
 		request{operation: "getOpenAPI", method: "GET", path: "/openapi.json", status: 200},
@@ -185,6 +186,9 @@ func (c *credential) hasAny(scopes string) bool {
 	return slices.ContainsFunc(strings.Fields(scopes), func(s string) bool { return slices.Contains(strings.Fields(c.scopes), s) })
 }
 
+// form reports whether the request's body is one, in which a client authenticates.
+func (r *request) form() bool { return r.operation == "createToken" || r.operation == "revokeToken" }
+
 // answered is what can be seen of an answer: its status and the code of an error.
 type answered struct {
 	status int
@@ -194,7 +198,7 @@ type answered struct {
 // expected is the answer to a request with a credential.
 func expected(c *credential, r *request) answered {
 	switch {
-	case r.area == everyone && r.operation == "createToken" && c.token != "":
+	case r.area == everyone && r.form() && c.token != "":
 		return answered{400, ""} // a client authenticates by the form or by a header
 	case r.area == everyone:
 		return answered{r.status, ""}
@@ -246,7 +250,7 @@ func (w *accessScene) ask(c *credential, r *request) (got answered, body string)
 	}
 	if text != "" {
 		header.Set("Content-Type", "application/json")
-		if r.operation == "createToken" {
+		if r.form() {
 			header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}
 	}

@@ -82,6 +82,8 @@ func tourSteps() []step {
 		{operation: "deleteGrant", path: map[string]string{"id": "application", "grantId": "grant"}},
 		{operation: "createToken", body: `{
 			"grant_type": "client_credentials", "client_id": "{applicationClient}", "client_secret": "{applicationSecret}", "scope": "orders:read webhooks:write"}`},
+		{operation: "revokeToken", body: `{
+			"token": "rt_0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00_x_x", "client_id": "{applicationClient}", "client_secret": "{applicationSecret}"}`},
 		{operation: "getJwks"},
 		{operation: "getOauthMetadata"},
 		{operation: "createApiKey", path: application, keep: "key", body: `{

@@ -44,10 +44,16 @@ func TestTheTrailNamesTheUserInWhoseNameAnApplicationChanges(t *testing.T) {
 	user := value.NewID()
 	token := w.granted(&credential{token: w.userOf(user, issuer.Grant{Roles: []auth.Role{auth.Owner}})}, "application", "orders:read webhooks:read webhooks:write")
 	w.do(token, "POST", "/developers/webhooks/endpoints?applicationId={application}", `{"url":"https://elsewhere.example.com/","events":["order.*"]}`)
+	form := url.Values{"client_id": {w.kept["applicationClient"]}, "client_secret": {w.kept["applicationSecret"]}, "token": {token}}
+	if status, body := w.send("POST", "/oauth/revoke", form.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}); status != http.StatusOK {
+		t.Errorf("revoke: got %d %s", status, body)
+	}
 	w.writeTrail()
-	found, _, err := w.Table.AuditTrail(t.Context(), w.Org, account.AuditFilter{Actor: user, Action: "endpoint.created"}, value.ID{}, 10)
-	if err != nil || len(found) != 1 {
-		t.Errorf("by the user: got %v, %v, want the endpoint's creation", found, err)
+	for _, action := range []string{"endpoint.created", "grant.revoked"} {
+		found, _, err := w.Table.AuditTrail(t.Context(), w.Org, account.AuditFilter{Actor: user, Action: action}, value.ID{}, 10)
+		if err != nil || len(found) != 1 || found[0].Actor.Kind != "application" {
+			t.Errorf("%s by the user: got %v, %v, want one entry", action, found, err)
+		}
 	}
 	issued := trail(t, w.Leaks.Log())
 	named := false

@@ -1,7 +1,8 @@
 // Package oauth answers the operations by which an application gets tokens, of
 // its own or in the name of a user: the consent that the authorization endpoint's
-// page asks for, the token endpoint (RFC 6749), the keys that verify tokens (RFC
-// 7517) and the metadata that describes them all (RFC 8414). It gives a token only
+// page asks for, the token endpoint (RFC 6749), the revocation of tokens (RFC 7009),
+// the keys that verify them (RFC 7517) and the metadata that describes them all (RFC
+// 8414). It gives a token only
 // to a client that proves its secret, or by a user's grant to one that is public,
 // and shows nobody else whether a confidential client exists. Package apptoken
 // signs, and package auth accepts tokens.
@@ -21,9 +22,11 @@ import (
 
 const (
 	tokenPath    = "/oauth/token"
+	revokePath   = "/oauth/revoke"
 	consentPath  = "/portal/authorize"
 	jwksPath     = "/.well-known/jwks.json"
 	metadataPath = "/.well-known/oauth-authorization-server"
+	formType     = "application/x-www-form-urlencoded"
 	tag          = "Tokens"
 )
 
@@ -37,6 +40,8 @@ type Store interface {
 // Signer makes tokens.
 type Signer interface {
 	Sign(ctx context.Context, g *apptoken.Grant) (string, error)
+	// Verify returns nil claims of a token that is not good.
+	Verify(ctx context.Context, token string) (*apptoken.Claims, error)
 	KeySet(ctx context.Context) (apptoken.KeySet, error)
 }
 
@@ -62,6 +67,7 @@ func Operations(store Store, cfg Config) []api.Operation {
 	operations := []api.Operation{
 		a.authorizeOperation(),
 		a.tokenOperation(),
+		a.revokeOperation(),
 		{
 			ID: "getJwks", Method: http.MethodGet, Path: jwksPath, Summary: "Read the keys of application tokens",
 			Description: "The JWK Set (RFC 7517) that verifies applications' tokens. It has up to two keys: the current one and the one " +
@@ -95,6 +101,7 @@ type Metadata struct {
 	Issuer                string   `json:"issuer" format:"uri" doc:"The base URL of the API, as this request reached it; the claim iss of its tokens."`
 	AuthorizationEndpoint string   `json:"authorization_endpoint" format:"uri" doc:"The page that asks a user."`
 	TokenEndpoint         string   `json:"token_endpoint" format:"uri" doc:"The token endpoint."`
+	RevocationEndpoint    string   `json:"revocation_endpoint" format:"uri" doc:"Where a client ends a grant (RFC 7009)."`
 	JWKSURI               string   `json:"jwks_uri" format:"uri" doc:"The keys that verify tokens."`
 	Scopes                []string `json:"scopes_supported" doc:"The scopes that an application can be granted; a user grants no records:write."`
 	ResponseTypes         []string `json:"response_types_supported" doc:"code."`
@@ -103,14 +110,17 @@ type Metadata struct {
 	ChallengeMethods      []string `json:"code_challenge_methods_supported" doc:"S256."`
 	NamesIssuer           bool     `json:"authorization_response_iss_parameter_supported" doc:"true: an authorization response names the issuer (RFC 9207)."`
 	AuthMethods           []string `json:"token_endpoint_auth_methods_supported" doc:"client_secret_basic, client_secret_post and, of a PUBLIC application, none."`
+	RevocationMethods     []string `json:"revocation_endpoint_auth_methods_supported" doc:"The same."`
 	Documentation         string   `json:"service_documentation" format:"uri" doc:"The documentation for people."`
 }
 
 func metadata(r *api.Request) (*api.Response, error) {
+	methods := []string{"client_secret_basic", "client_secret_post", "none"}
 	return published(Metadata{
-		Issuer: r.BaseURL, AuthorizationEndpoint: r.BaseURL + consentPath, TokenEndpoint: r.BaseURL + tokenPath, JWKSURI: r.BaseURL + jwksPath,
+		Issuer: r.BaseURL, AuthorizationEndpoint: r.BaseURL + consentPath, TokenEndpoint: r.BaseURL + tokenPath,
+		RevocationEndpoint: r.BaseURL + revokePath, JWKSURI: r.BaseURL + jwksPath,
 		Scopes: account.TokenScopes(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
 		GrantTypes: []string{clientCredentials, authorizationCode, refreshToken}, ChallengeMethods: []string{"S256"}, NamesIssuer: true,
-		AuthMethods: []string{"client_secret_basic", "client_secret_post", "none"}, Documentation: r.BaseURL + "/docs",
+		AuthMethods: methods, RevocationMethods: methods, Documentation: r.BaseURL + "/docs",
 	}), nil
 }

@@ -316,11 +316,13 @@ func TestKeysAndMetadataArePublic(t *testing.T) {
 	}
 	meta := h.do("GET", "/.well-known/oauth-authorization-server", "")
 	want := `{"issuer":"https://api.example.com/prod","authorization_endpoint":"https://api.example.com/prod/portal/authorize",` +
-		`"token_endpoint":"https://api.example.com/prod/oauth/token","jwks_uri":"https://api.example.com/prod/.well-known/jwks.json",` +
+		`"token_endpoint":"https://api.example.com/prod/oauth/token","revocation_endpoint":"https://api.example.com/prod/oauth/revoke",` +
+		`"jwks_uri":"https://api.example.com/prod/.well-known/jwks.json",` +
 		`"scopes_supported":["` + strings.Join(account.TokenScopes(), `","`) + `"],"response_types_supported":["code"],"response_modes_supported":["query"],` +
 		`"grant_types_supported":["client_credentials","authorization_code","refresh_token"],"code_challenge_methods_supported":["S256"],` +
 		`"authorization_response_iss_parameter_supported":true,` +
-		`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post","none"],"service_documentation":"https://api.example.com/prod/docs"}`
+		`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post","none"],` +
+		`"revocation_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post","none"],"service_documentation":"https://api.example.com/prod/docs"}`
 	if meta.Status != 200 || meta.Body != want {
 		t.Errorf("metadata: got %d %s\nwant %s", meta.Status, meta.Body, want)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/commerce-integration/service/pkg/api"
 )
 
-// TokenError is the shape of every error of the token endpoint (RFC 6749,
-// section 5.2), except that of a wrong method.
+// TokenError is the shape of every error of the endpoints of tokens (RFC 6749,
+// section 5.2; RFC 7009, section 2.2.1), except that of a wrong method.
 type TokenError struct {
-	Error       string `json:"error" doc:"invalid_request, invalid_client, invalid_grant, invalid_scope, unauthorized_client, unsupported_grant_type, temporarily_unavailable or server_error."`
+	Error       string `json:"error" doc:"invalid_request, invalid_client, invalid_grant, invalid_scope, unauthorized_client, unsupported_grant_type, unsupported_token_type, temporarily_unavailable or server_error."`
 	Description string `json:"error_description" doc:"How to correct the request."`
 }
 
@@ -25,11 +25,12 @@ const (
 	codeInvalidScope       = "invalid_scope"
 	codeUnauthorizedClient = "unauthorized_client"
 	unsupportedGrantType   = "unsupported_grant_type"
+	unsupportedTokenType   = "unsupported_token_type"
 	temporarilyUnavailable = "temporarily_unavailable"
 	serverError            = "server_error"
 )
 
-// refusal is an error that the token endpoint knows itself.
+// refusal is an error that the endpoints of tokens know themselves.
 type refusal struct {
 	code, description string
 	status            int  // 0 is 400
@@ -44,7 +45,8 @@ var errSuspended = &refusal{code: codeUnauthorizedClient, description: "the appl
 // credential is the code if what a client presents is refused, and not the form
 // of its request.
 func (e *refusal) credential() string {
-	if e.code == codeInvalidRequest || e.code == unsupportedGrantType {
+	switch e.code {
+	case codeInvalidRequest, unsupportedGrantType, unsupportedTokenType:
 		return ""
 	}
 	return e.code

@@ -61,18 +61,14 @@ func (a *area) tokenOperation() api.Operation {
 			"A token in the name of a user also ends with the grant. Each refresh token works once; the one before the newest gets " +
 			"the same answer again for 10 s, and any older one, or a second use of the code, ends the grant: invalid_grant. " +
 			"A grant ends after 30 days.",
-		Body: TokenRequest{}, BodyType: "application/x-www-form-urlencoded", Result: Token{},
+		Body: TokenRequest{}, BodyType: formType, Result: Token{},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
 		Handle: a.token, Counted: true, Refuse: &api.Refusals{Shape: TokenError{}, Answer: answerError},
 	}
 }
 
 func (a *area) token(r *api.Request) (*api.Response, error) {
-	form, err := parseForm(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	presented, err := credentialsOf(r.Header, form)
+	form, presented, err := presentedBy(r)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +138,14 @@ func notStored() http.Header {
 	return http.Header{"Cache-Control": {"no-store"}, "Pragma": {"no-cache"}}
 }
 
+// presentedBy reads the form of a request, and the credentials of its client.
+func presentedBy(r *api.Request) (form map[string]string, c credentials, err error) {
+	if form, err = parseForm(r.Body); err == nil {
+		c, err = credentialsOf(r.Header, form)
+	}
+	return form, c, err
+}
+
 // parseForm reads the form. A parameter without a value counts as absent, and
 // one that is not known is ignored, as RFC 6749, section 3.2, demands.
 func parseForm(body []byte) (map[string]string, error) {
@@ -151,7 +155,7 @@ func parseForm(body []byte) (map[string]string, error) {
 	}
 	form := map[string]string{}
 	for _, name := range []string{
-		"grant_type", "scope", "client_id", "client_secret", "code", "code_verifier", "redirect_uri", "refresh_token",
+		"grant_type", "scope", "client_id", "client_secret", "code", "code_verifier", "redirect_uri", "refresh_token", "token",
 	} {
 		if len(values[name]) > 1 {
 			return nil, invalidRequest(name + " must be given once")

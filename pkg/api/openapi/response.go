@@ -37,7 +37,7 @@ func outcome(op *api.Operation) string {
 		return "Created; the answer shows it."
 	case op.Status == http.StatusAccepted:
 		return "Accepted; the answer shows it as it is now, and Location is where to follow it."
-	case op.Status == http.StatusNoContent:
+	case op.Result == nil:
 		return "Done; there is nothing to show."
 	case op.Method == http.MethodGet:
 		return "The current state."

@@ -2,6 +2,7 @@ package apptoken
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"errors"
 	"slices"
 	"sync"
@@ -85,6 +86,26 @@ func (s *Signer) KeySet(ctx context.Context) (KeySet, error) {
 		return KeySet{}, err
 	}
 	return live.set, nil
+}
+
+// Verify returns the claims of a token that is good by the public keys; nil of any
+// other text.
+func (s *Signer) Verify(ctx context.Context, token string) (*Claims, error) {
+	set, err := s.KeySet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := NewVerifier(s.now).Verify(token, func(id string, _ time.Time) (*ecdsa.PublicKey, error) {
+		i := slices.IndexFunc(set.Keys, func(k JWK) bool { return k.Kid == id })
+		if i < 0 {
+			return nil, errors.New("apptoken: the key is none of the public ones")
+		}
+		return set.Keys[i].Public()
+	})
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is not good
+	}
+	return claims, nil
 }
 
 // keys returns the live keys, read and published anew when they are old. One
