@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Checkpoint is the path of a JSON file from which an interrupted command
-// resumes. With an empty path nothing is kept.
+// Checkpoint is the path of a JSON file with the state from which a command goes
+// on. With an empty path nothing is kept.
 type Checkpoint string
 
-// CheckpointOf is where a command keeps its position, by all that its result
+// CheckpointOf is where a command keeps its state, by all that its result
 // depends on, so that no other command resumes from there.
 func CheckpointOf(dataDir, command string, parts ...any) Checkpoint {
 	sum := sha256.Sum256(fmt.Appendln(nil, parts...))
@@ -33,10 +33,10 @@ func (c Checkpoint) Load(state any) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the position: %w", err)
+		return fmt.Errorf("read the state: %w", err)
 	}
 	if err := json.Unmarshal(text, state); err != nil {
-		return fmt.Errorf("read the position in %s: %w (remove the file to start over)", c, err)
+		return fmt.Errorf("read the state in %s: %w (remove the file to start over)", c, err)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (c Checkpoint) Save(state any) error {
 		err = os.Rename(next, string(c))
 	}
 	if err != nil {
-		return fmt.Errorf("save the position: %w", err)
+		return fmt.Errorf("save the state: %w", err)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (c Checkpoint) Remove() error {
 		return nil
 	}
 	if err := os.Remove(string(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the position: %w", err)
+		return fmt.Errorf("remove the state: %w", err)
 	}
 	return nil
 }

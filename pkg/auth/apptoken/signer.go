@@ -95,16 +95,15 @@ func (s *Signer) Verify(ctx context.Context, token string) (*Claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	claims, err := NewVerifier(s.now).Verify(token, func(id string, _ time.Time) (*ecdsa.PublicKey, error) {
-		i := slices.IndexFunc(set.Keys, func(k JWK) bool { return k.Kid == id })
-		if i < 0 {
-			return nil, errors.New("apptoken: the key is none of the public ones")
+	claims, _ := NewVerifier(s.now).Verify(token, func(id string, _ time.Time) (*ecdsa.PublicKey, error) {
+		var key JWK // which fails unless the id is known
+		for _, k := range set.Keys {
+			if k.Kid == id {
+				key = k
+			}
 		}
-		return set.Keys[i].Public()
+		return key.Public()
 	})
-	if err != nil {
-		return nil, nil //nolint:nilerr // it is not good
-	}
 	return claims, nil
 }
 

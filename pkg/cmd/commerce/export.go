@@ -28,12 +28,12 @@ func newExportCommand() *cobra.Command {
 	c := &exportCommand{}
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write the records of an organization to a file", Args: cobra.NoArgs,
-		Long: `Export reads every record that an API key may read, by the feed of changes, and
-writes a line of JSON for each: {"kind","op","record"}, as commerce import and
-POST /ingest/records take it. The record is what GET answers. A record that
-changes meanwhile comes again, and one that was deleted in the last 90 days
-comes as a delete. The sites of products and the versions of their senders are
-not in the file.
+		Long: `Export reads every record that an API key, or what commerce login was granted,
+may read, by the feed of changes, and writes a line of JSON for each:
+{"kind","op","record"}, as commerce import and POST /ingest/records take it. The
+record is what GET answers. A record that changes meanwhile comes again, and one
+that was deleted in the last 90 days comes as a delete. The sites of products and
+the versions of their senders are not in the file.
 
 The file appears when it is whole; repeat an interrupted export. It holds
 personal data, so only its owner may read it. The format is jsonl to import.`,

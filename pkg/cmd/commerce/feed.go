@@ -27,7 +27,7 @@ import (
 const keyVariable = "COMMERCE_API_KEY"
 
 // feedReader reads the feed of changes of a service: the local one, or one at
-// a URL with an API key.
+// a URL with an API key or in the name of who has signed in.
 type feedReader struct {
 	data, url, key string
 	kinds          []string
@@ -37,7 +37,7 @@ type feedReader struct {
 
 func (f *feedReader) keyFlags(cmd *cobra.Command) {
 	f.again = 2 * time.Second
-	cmd.Flags().StringVar(&f.key, "key", "", "API key of the service at the URL (default: $"+keyVariable+")")
+	cmd.Flags().StringVar(&f.key, "key", "", "API key of the service at the URL (default: $"+keyVariable+", or what commerce login was granted)")
 	cmd.Flags().StringSliceVar(&f.kinds, "kinds", nil, "only changes of these kinds, such as order,invoice (default: all that the key may read)")
 }
 
@@ -58,10 +58,14 @@ func (f *feedReader) open() (*apiclient.Client, error) {
 		}
 		return apiclient.NewWithKey(info.BaseURL, info.APIKey), nil
 	}
-	if f.key = cmp.Or(f.key, os.Getenv(keyVariable)); f.key == "" {
-		return nil, wrongUsage("--key or $%s must be an API key of %s", keyVariable, f.url)
+	if f.key = cmp.Or(f.key, os.Getenv(keyVariable)); f.key != "" {
+		return apiclient.NewWithKey(f.url, f.key), nil
 	}
-	return apiclient.NewWithKey(f.url, f.key), nil
+	l, err := loginAt(f.url)
+	if err == nil && l.Tokens == nil {
+		err = wrongUsage("--key or $%s must be an API key of %s, unless you have signed in by commerce login", keyVariable, f.url)
+	}
+	return apiclient.NewWithTokens(f.url, l), err
 }
 
 // organizationOf asks the service whose the client's credential is.

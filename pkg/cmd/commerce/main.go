@@ -1,4 +1,4 @@
-// Command commerce runs the service locally and operates it: it makes tokens,
+// Command commerce runs the service locally and operates it: it makes tokens, signs in,
 // imports, exports and erases records, receives webhooks and causes events,
 // rebuilds and verifies the index of lists, seals secrets again after a rotation,
 // and shows, redrives and replays what waits in dead letter queues and the park.
@@ -136,7 +136,7 @@ that compare or look have their own codes, which their help tells.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: os.Args[0]},
 	}
-	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
+	root.AddCommand(newRunCommand(), newTokenCommand(), newLoginCommand(), newLogoutCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
 		newListenCommand(), newTriggerCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
 		newRejectsCommand(), newResealCommand(), newStatusCommand(), newDashboardCommand(), newVersionCommand())
 	finish(root)

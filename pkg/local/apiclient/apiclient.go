@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/oauth2"
 )
 
 // Client calls the API as a user or an application. It is safe for concurrent
@@ -37,6 +39,14 @@ func New(base, jwt string) *Client {
 // NewWithKey returns a client with an application's API key.
 func NewWithKey(base, key string) *Client { return newClient(base, http.Header{"X-Api-Key": {key}}) }
 
+// NewWithTokens returns a client with access tokens of the source, which it asks
+// again when one has expired.
+func NewWithTokens(base string, tokens oauth2.TokenSource) *Client {
+	c := New(base, "")
+	c.client.Transport = &oauth2.Transport{Source: oauth2.ReuseTokenSource(nil, tokens), Base: c.client.Transport}
+	return c
+}
+
 func newClient(base string, header http.Header) *Client {
 	client := &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{Proxy: nil}}
 	return &Client{base: strings.TrimSuffix(base, "/"), header: header, client: client}
@@ -57,8 +67,12 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the service answered %d %s: %s", r.Status, r.Code, r.Message)
 }
 
-// Refused returns the status of a [Refusal], 0 for any other error.
+// Refused returns the status of a [Refusal], or with which a token was refused, 0 for
+// any other error.
 func Refused(err error) int {
+	if r := (*oauth2.RetrieveError)(nil); errors.As(err, &r) {
+		return r.Response.StatusCode
+	}
 	if r := (*Refusal)(nil); errors.As(err, &r) {
 		return r.Status
 	}
@@ -105,6 +119,14 @@ func (c *Client) Act(ctx context.Context, path string, answer any) error {
 	return err
 }
 
+// SendForm posts a form to a path. Any status but 200 is a [Refusal].
+func (c *Client) SendForm(ctx context.Context, path string, form url.Values) error {
+	typed := *c
+	typed.header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	_, err := typed.call(ctx, http.MethodPost, path, []byte(form.Encode()), http.StatusOK, nil)
+	return err
+}
+
 // Delete deletes the object of a path. Any status but 204 is a [Refusal].
 func (c *Client) Delete(ctx context.Context, path string) error {
 	_, err := c.call(ctx, http.MethodDelete, path, nil, http.StatusNoContent, nil)
@@ -117,7 +139,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 		return nil, err
 	}
 	request.Header = c.header.Clone()
-	if body != nil {
+	if body != nil && request.Header.Get("Content-Type") == "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := c.client.Do(request)
