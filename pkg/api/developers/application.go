@@ -21,7 +21,7 @@ const (
 )
 
 func (a *area) applicationOperations() []api.Operation {
-	conflict := []int{http.StatusConflict}
+	conflict, changed := []int{http.StatusConflict}, []int{http.StatusConflict, http.StatusPreconditionFailed}
 	operations := []api.Operation{
 		{
 			ID: "createApplication", Method: http.MethodPost, Path: applicationsPath,
@@ -55,13 +55,13 @@ func (a *area) applicationOperations() []api.Operation {
 			ID: "suspendApplication", Method: http.MethodPost, Path: applicationPath + "/suspend",
 			Summary:     "Suspend an application",
 			Description: "Within 5 s its keys and tokens are refused, and the events of its endpoints are held.",
-			Scope:       auth.DevelopersAdmin, Errors: conflict, Audit: audit.ApplicationSuspended, Handle: a.setStatus(account.Suspended),
+			Scope:       auth.DevelopersAdmin, Params: []api.Param{api.IfMatch()}, Errors: changed, Audit: audit.ApplicationSuspended, Handle: a.setStatus(account.Suspended),
 		},
 		{
 			ID: "activateApplication", Method: http.MethodPost, Path: applicationPath + "/activate",
 			Summary:     "Activate a suspended application",
 			Description: "Its keys and tokens work again. Held events stay held until they are recovered.",
-			Scope:       auth.DevelopersAdmin, Errors: conflict, Audit: audit.ApplicationActivated, Handle: a.setStatus(account.Active),
+			Scope:       auth.DevelopersAdmin, Params: []api.Param{api.IfMatch()}, Errors: changed, Audit: audit.ApplicationActivated, Handle: a.setStatus(account.Active),
 		},
 	}
 	for i := range operations {
@@ -146,24 +146,22 @@ func (a *area) updateApplication(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.changeApplication(r, func(app *account.Application) (bool, error) {
-		if err := checkIfMatch(r, app); err != nil {
-			return false, err
-		}
-		return app.Update(change, a.now()), nil
-	})
+	return a.changeApplication(r, func(app *account.Application) bool { return app.Update(change, a.now()) })
 }
 
 func (a *area) setStatus(status account.Status) func(*api.Request) (*api.Response, error) {
 	return func(r *api.Request) (*api.Response, error) {
-		return a.changeApplication(r, func(app *account.Application) (bool, error) { return app.SetStatus(status, a.now()), nil })
+		return a.changeApplication(r, func(app *account.Application) bool { return app.SetStatus(status, a.now()) })
 	}
 }
 
-func (a *area) changeApplication(r *api.Request, change func(*account.Application) (bool, error)) (*api.Response, error) {
+func (a *area) changeApplication(r *api.Request, change func(*account.Application) bool) (*api.Response, error) {
 	return api.Answer(found(a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), func(app *account.Application) (bool, error) {
+		if err := checkIfMatch(r, app); err != nil {
+			return false, err
+		}
 		app.ChangedBy = r.Change(app.ID, app.ID)
-		return change(app)
+		return change(app), nil
 	})))
 }
 

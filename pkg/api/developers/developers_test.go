@@ -129,6 +129,8 @@ func TestTheLifeOfAnApplication(t *testing.T) {
 	s.want(412, "PATCH", path, `{"name":"x"}`, "If-Match", stale)
 	s.want(412, "PATCH", path, `{}`, "If-Match", "W/"+changed.Header.Get("ETag"))
 	s.want(412, "DELETE", path, "", "If-Match", stale)
+	s.want(412, "POST", path+"/suspend", "", "If-Match", stale)
+	s.want(412, "POST", path+"/activate", "", "If-Match", stale)
 	s.want(200, "PATCH", path, `{}`, "If-Match", "*")
 	if gone := s.want(204, "DELETE", path, "", "If-Match", changed.Header.Get("ETag")); gone.Body != "" {
 		t.Errorf("deleted: got a body %q", gone.Body)
