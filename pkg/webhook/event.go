@@ -16,6 +16,7 @@ type WebhookEvent struct {
 	ApplicationID  value.ID                 `json:"applicationId" doc:"The application of the endpoint."`
 	OrganizationID value.ID                 `json:"organizationId"`
 	SiteID         *value.ID                `json:"siteId" doc:"The site of the object. null if it belongs to no site."`
+	ObjectID       *value.ID                `json:"objectId" doc:"The id of the record that the event is about, or of the endpoint or history entry that an alert is about. null for a test, in alerts, and without the read scope of the record's kind."`
 	Type           string                   `json:"type" doc:"A type of the catalogue; an open enumeration."`
 	Status         DeliveryStatus           `json:"status" doc:"The state of the delivery; an open enumeration."`
 	HeldReason     *HeldReason              `json:"heldReason" doc:"The reason why the event is HELD. null for other states."`
@@ -65,6 +66,13 @@ func (d *Delivery) Shape() WebhookEvent {
 		e.LastAttemptAt = &e.Attempts[i].At
 	}
 	return e
+}
+
+// ShowObject adds to the delivery's shape which object its event is about.
+func (d *Delivery) ShowObject(e *WebhookEvent) {
+	if !d.ObjectID.IsZero() {
+		e.ObjectID = &d.ObjectID
+	}
 }
 
 // ShowExchanges adds to the attempts of the delivery's shape what they sent and what came back.

@@ -21,11 +21,20 @@ const (
 	eventPath  = eventsPath + "/{id}"
 )
 
+// listed shows a delivery as lists do. Only a caller who may see the record learns which it is.
+func listed(r *api.Request, d *webhook.Delivery) webhook.WebhookEvent {
+	e := d.Shape()
+	if reads(r, d.Type) {
+		d.ShowObject(&e)
+	}
+	return e
+}
+
 // whole shows a delivery with its payload, which is null once it has expired, and
 // what its attempts sent and were answered, which may repeat it; neither to a caller
 // who may not see the record.
 func whole(r *api.Request, d *webhook.Delivery, payload []byte) (webhook.WebhookEvent, error) {
-	e := d.Shape()
+	e := listed(r, d)
 	if !reads(r, d.Type) {
 		return e, nil
 	}
@@ -120,7 +129,7 @@ func (a *area) events(
 		d := stored[hit.ID]
 		if d != nil && (int64(d.UpdatedAt) == hit.Revision ||
 			columnar.Match(schema, q, webhook.DeliveryDocument(d, value.Time(hit.Visible)))) {
-			shown, events = append(shown, hit), append(events, d.Shape())
+			shown, events = append(shown, hit), append(events, listed(r, d))
 		}
 	}
 	return shown, events, nil

@@ -139,8 +139,14 @@ func TestRecordsOfTheHistoryTakeTheirReadScope(t *testing.T) {
 				t.Errorf("%s: payload %v, %s %v, shown: want %t", tc.scopes, got.field("payload"), name, text, tc.reads)
 			}
 		}
-		if list := do("GET", "/developers/webhooks/events"); !slices.Contains(list.ids(), id.String()) {
+		list := do("GET", "/developers/webhooks/events")
+		if !slices.Contains(list.ids(), id.String()) {
 			t.Errorf("%s: the list lacks the row: %s", tc.scopes, list.Body)
+		}
+		for _, shown := range []answer{list, got} {
+			if strings.Contains(shown.Body, order.ID.String()) != tc.reads {
+				t.Errorf("%s: names the record %s, want %t: %s", tc.scopes, order.ID, tc.reads, shown.Body)
+			}
 		}
 		absent := do("GET", tracePath(value.NewID()))
 		if got := do("GET", trace); tc.reads && got.Status != 200 || !tc.reads && (got.Status != 404 || got.Body != absent.Body) {

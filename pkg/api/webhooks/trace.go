@@ -213,6 +213,7 @@ func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*we
 	}
 	for _, d := range deliveries {
 		entry := d.Shape()
+		d.ShowObject(&entry)
 		ev.Endpoints = append(ev.Endpoints, TracedEndpoint{
 			EndpointID: d.EndpointID, ApplicationID: d.ApplicationID, Deleted: missing[d.EndpointID] == nil,
 			Outcome: webhook.EventOutcome(d.Status), Entry: &entry,

@@ -280,12 +280,12 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 		t.Errorf("another organization finds %d %s", a.Status, a.Body)
 	}
 	at := h.Now()
-	want := fmt.Sprintf(`{"id":%q,"eventId":%q,"endpointId":%q,"applicationId":%q,"organizationId":%q,"siteId":null,"type":"order.created","status":"FAILED",
+	want := fmt.Sprintf(`{"id":%q,"eventId":%q,"endpointId":%q,"applicationId":%q,"organizationId":%q,"siteId":null,"objectId":%q,"type":"order.created","status":"FAILED",
 		"heldReason":null,"attemptCount":1,"nextAttemptAt":null,"lastAttemptAt":%q,"deliveredAt":null,
 		"attempts":[{"at":%q,"durationMs":12,"request":{"url":"https://example.com/oops","headers":{"Content-Type":"application/json","User-Agent":"commerce-integration-webhooks/1","Webhook-Id":%q,"Webhook-Signature":"v1,oops","Webhook-Timestamp":"%d"}},
 			"responseStatus":500,"responseHeaders":{"Server":"oops"},"responseBody":"oops","error":"answered 500 Internal Server Error"}],
 		"payload":{"id":%q,"type":"order.created","apiVersion":"2026-11-01","timestamp":%q,"organizationId":%q,"siteId":null,"data":{"object":{"total":12.50,"name":"é"},"previousAttributes":null}},
-		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, h.App, h.Org, at, at, failed.EventID, at.Std().Unix(),
+		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, h.App, h.Org, failed.ObjectID, at, at, failed.EventID, at.Std().Unix(),
 		failed.EventID, at, h.Org, failed.CreatedAt, failed.UpdatedAt)
 	if diff := cmp.Diff(compact(t, want), h.must(t, http.StatusOK, "GET", events+"/"+failed.ID.String(), "").Body); diff != "" {
 		t.Error(diff)

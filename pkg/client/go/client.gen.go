@@ -1943,6 +1943,9 @@ type WebhookEvent struct {
 	// NextAttemptAt null unless the event is PENDING.
 	NextAttemptAt *time.Time `json:"nextAttemptAt"`
 
+	// ObjectID The id of the record that the event is about, or of the endpoint or history entry that an alert is about. null for a test, in alerts, and without the read scope of the record's kind.
+	ObjectID *string `json:"objectId"`
+
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
