@@ -1,20 +1,8 @@
 // Reads the documentation as people do, against a service of its own.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { findings, openPage, startBrowser } from "./browser.mjs";
-import { startService } from "./service.mjs";
-
-let service, browser;
-
-before(async () => {
-  service = await startService();
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+import { test } from "node:test";
+import { findings, openPage } from "./browser.mjs";
+import { browser, service } from "./setup.mjs";
 
 async function reading(path, use, options) {
   const { page, close } = await openPage(browser, service.url, options);

@@ -4,23 +4,11 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash, createHmac, randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
 import { findings, openPage, startBrowser } from "./browser.mjs";
-import { startService } from "./service.mjs";
-
-let service, browser;
-
-before(async () => {
-  service = await startService();
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+import { browser, service } from "./setup.mjs";
 
 const order = (id, number) => ({
   kind: "order",

@@ -1,20 +1,8 @@
 // Signs in at an identity provider, the one that make run starts.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { findings, openPage, startBrowser } from "./browser.mjs";
-import { startService } from "./service.mjs";
-
-let service, browser;
-
-before(async () => {
-  service = await startService();
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+import { test } from "node:test";
+import { findings, openPage } from "./browser.mjs";
+import { browser, service } from "./setup.mjs";
 
 const heading = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
 const click = (page, name) => page.getByRole("button", { name, exact: true }).click();
