@@ -1,5 +1,5 @@
 // The client of the service's API, made from the types of its OpenAPI document.
-import createClient from "openapi-fetch";
+import createClient, { type Client as ClientOf, type Middleware } from "openapi-fetch";
 import type { components, paths } from "./schema";
 import { credential } from "./signin";
 
@@ -33,8 +33,6 @@ export type Problem = Schemas["Error"];
 // base is the path under which the service is: "" or, for instance, "/prod".
 export const base = document.documentElement.dataset.base ?? "";
 
-export const api = createClient<paths>({ baseUrl: location.origin + base });
-
 // Rate is what the last answer told of the rate limit.
 export interface Rate {
   limit: number;
@@ -51,7 +49,16 @@ export function observe(rate: typeof onRate, refused: typeof onRefused) {
   onRefused = refused;
 }
 
-api.use({
+export type Client = ClientOf<paths>;
+
+// clientWith asks the service with the user's credential; the middleware sees a request before that.
+export function clientWith(...before: Middleware[]): Client {
+  const client = createClient<paths>({ baseUrl: location.origin + base });
+  client.use(...before, credentials);
+  return client;
+}
+
+const credentials: Middleware = {
   async onRequest({ request }) {
     // Nothing leads away from a change that is being sent, or from a form that is open.
     const sent = await credential(request.method === "GET" && !document.querySelector("dialog[open]"));
@@ -63,7 +70,9 @@ api.use({
     const limit = response.headers.get("X-RateLimit-Limit");
     if (limit) onRate({ limit: Number(limit), remaining: Number(response.headers.get("X-RateLimit-Remaining")) });
   },
-});
+};
+
+export const api = clientWith();
 
 // Refusal is an answer that is an error.
 export class Refusal extends Error {

@@ -1,5 +1,8 @@
 // Loading what a page shows.
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { api, type Client } from "./api";
+import { inTurn } from "./poll";
+import { useMe } from "./session";
 
 export interface Loaded<T> {
   data?: T;
@@ -7,43 +10,43 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-// useLoad calls load at once, whenever one of the inputs changes, and, with
-// every, again after so many milliseconds while the page can be seen. What was
-// loaded before stays until the next answer, and when that is an error for as
-// long as the inputs are those that it is of; answers that came too late are dropped.
-export function useLoad<T>(load: () => Promise<T>, inputs: unknown[], every = 0): Loaded<T> {
+// Again is whether a page asks again while it can be seen: live is in turn with all tabs of
+// the browser, and soon, which follows what the user has just done, every second for the first ten.
+type Again = "" | "live" | "soon";
+
+const second = 1000;
+
+// useLoad calls load at once, whenever one of the inputs changes, and again with a client that
+// asks at such times. What was loaded before stays until the next answer, and when that is an
+// error for as long as the inputs are those that it is of; answers that came too late are dropped.
+export function useLoad<T>(load: (from: Client) => Promise<T>, inputs: unknown[], again: Again = ""): Loaded<T> {
+  const rights = JSON.stringify(useMe());
   const [state, setState] = useState<{ data?: T; error?: Error; of?: string }>({});
   const [turn, setTurn] = useState(0);
-  const newest = useRef(0);
   const of = JSON.stringify(inputs);
   const reload = useCallback(() => setTurn((n) => n + 1), []);
 
   useEffect(() => {
-    const mine = ++newest.current;
+    const left = new AbortController();
+    const polled = inTurn(rights, left.signal);
+    const hurries = Date.now() + 10 * second;
     let timer = 0;
-    const run = async () => {
-      if (document.hidden && every > 0) return;
-      const next = await load().then(
+    const next = () => run(again === "soon" && Date.now() < hurries && !document.hidden ? api : polled);
+    const run = async (from: Client) => {
+      const got = await load(from).then(
         (data) => ({ data, of }),
         (error: Error) => ({ error, of }),
       );
-      if (mine !== newest.current) return;
-      setState((before) => ("data" in next || before.of !== of ? next : { ...before, ...next }));
-      if (every > 0) timer = window.setTimeout(run, every);
+      if (left.signal.aborted) return;
+      setState((before) => ("data" in got || before.of !== of ? got : { ...before, ...got }));
+      if (again) timer = window.setTimeout(next, second);
     };
-    const shown = () => {
-      if (document.hidden || every === 0) return;
-      clearTimeout(timer);
-      void run();
-    };
-    void run();
-    document.addEventListener("visibilitychange", shown);
+    void run(api);
     return () => {
-      newest.current++;
+      left.abort();
       clearTimeout(timer);
-      document.removeEventListener("visibilitychange", shown);
     };
-  }, [...inputs, turn, every]);
+  }, [...inputs, turn, again]);
 
   return { ...state, reload };
 }

@@ -1,12 +1,12 @@
 // What several pages say of webhooks.
-import { api, ask, Refusal, tagged, type Application, type AttemptRequest, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
+import { api, ask, Refusal, tagged, type Application, type AttemptRequest, type Client, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
 import { fullTime } from "./format";
 
 export const listApplications = (): Promise<Application[]> =>
   ask(api.GET("/developers/applications", { params: { query: { limit: 100 } } })).then((page) => page.data);
 
-export const listEndpoints = (): Promise<Endpoint[]> =>
-  ask(api.GET("/developers/webhooks/endpoints", { params: { query: { limit: 100 } } })).then((page) => page.data);
+export const listEndpoints = (from: Client = api): Promise<Endpoint[]> =>
+  ask(from.GET("/developers/webhooks/endpoints", { params: { query: { limit: 100 } } })).then((page) => page.data);
 
 export const listEventTypes = (): Promise<EventType[]> =>
   ask(api.GET("/developers/webhooks/event-types", { params: { query: { limit: 100 } } })).then((page) => page.data);
@@ -23,8 +23,8 @@ export type Sent = Delivery & { body: string };
 
 // getDelivery takes the body from the text of the answer: numbers that were read and
 // written again may be other bytes.
-export async function getDelivery(id: string): Promise<Sent> {
-  const text: string = await ask(api.GET("/developers/webhooks/events/{id}", { params: { path: { id } }, parseAs: "text" }));
+export async function getDelivery(id: string, from: Client = api): Promise<Sent> {
+  const text: string = await ask(from.GET("/developers/webhooks/events/{id}", { params: { path: { id } }, parseAs: "text" }));
   const name = ',"payload":';
   const [start, end] = [text.indexOf(`${name}{`), text.lastIndexOf(',"createdAt":')];
   return { ...(JSON.parse(text) as Delivery), body: start < 0 ? "" : text.slice(start + name.length, end) };
@@ -64,8 +64,8 @@ export const groupsOf = (types: EventType[]): string[] => [...new Set(types.map(
 // maxStats is of how many endpoints a page asks for statistics, one request each.
 export const maxStats = 10;
 
-export const getStats = (e: Endpoint): Promise<EndpointStats> =>
-  ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id: e.id } } }));
+export const getStats = (e: Endpoint, from: Client = api): Promise<EndpointStats> =>
+  ask(from.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id: e.id } } }));
 
 // statesOf are the states of endpoints by their ids. Of those whose last attempt failed
 // it asks whether the circuit is open; beyond maxStats of them it only says that they fail.

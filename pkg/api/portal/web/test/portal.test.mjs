@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
-import { findings, openPage, startBrowser } from "./browser.mjs";
+import { findings, openPage, pace, startBrowser } from "./browser.mjs";
 import { browser, service } from "./setup.mjs";
 
 const order = (id, number) => ({
@@ -745,12 +745,49 @@ test("the log asks for nothing while nobody looks at it", async () => {
     await look(true);
     let asked = 0;
     page.on("request", (request) => (asked += isPoll(request)));
-    await page.waitForTimeout(5000); // two rounds
+    await page.waitForTimeout(2.5 * pace);
     assert.ok(asked <= 1, `${asked} requests`); // one may have been under way
     const next = page.waitForRequest(isPoll);
     await look(false);
     await next;
   });
+});
+
+test("two windows share the answers to one poll at a time, and show what they bring", async () => {
+  const endpoint = await endpointAt("Polled");
+  const path = `endpoints/${endpoint.id}`;
+  const token = await service.token("OWNER");
+  await signedIn(
+    path,
+    async (page) => {
+      const window = async (token) => {
+        const opened = await page.context().newPage();
+        await opened.goto(`${service.url}/portal#token=${token}`);
+        await heading(opened, "Overview");
+        await visit(opened, path);
+        return opened;
+      };
+      const second = await window(token);
+      for (const window of [page, second]) await window.getByRole("img", { name: "Attempts", exact: true }).waitFor();
+      await page.waitForTimeout(pace);
+      const asked = [];
+      page.context().on("request", (request) => asked.push([Date.now(), request.url()]));
+      await page.waitForTimeout(3.5 * pace);
+      // The page has two addresses: who asked without hearing the other would ask the same again.
+      for (const [i, [at, url]] of asked.slice(1).entries()) assert.ok(at - asked[i][0] > pace * 0.9 && url !== asked[i][1], asked.join("\n"));
+      assert.ok(asked.length > 2, asked.join("\n"));
+      await service.ask(`/developers/webhooks/${path}`, "PATCH", { description: "Polled twice" });
+      await Promise.all([heading(page, "Polled twice"), heading(second, "Polled twice")]);
+
+      // Who has other rights hears nothing of it.
+      const foreign = await window(await service.token("OWNER", randomUUID()));
+      await foreign.getByRole("alert").filter({ hasText: "no such webhook endpoint" }).waitFor();
+      await page.waitForTimeout(3 * pace);
+      assert.equal(await foreign.getByText("Polled twice").count(), 0);
+    },
+    { token },
+  );
+  await remove(endpoint);
 });
 
 test("an event shows its payload, its attempts and why it failed, and is redelivered", async (t) => {

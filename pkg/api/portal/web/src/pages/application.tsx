@@ -248,9 +248,9 @@ function TokenScopes({ application }: { application: string }) {
 // Usage compares what the application asked for with its rate limit.
 function Usage({ application }: { application: Application }) {
   const { data, error } = useLoad(
-    () => ask(api.GET("/developers/applications/{id}/usage", path(application.id))).then((usage) => usage.data),
+    (from) => ask(from.GET("/developers/applications/{id}/usage", path(application.id))).then((usage) => usage.data),
     [application.id],
-    15_000,
+    "live",
   );
   const today = data?.at(-1);
   return (
@@ -282,7 +282,7 @@ function Usage({ application }: { application: Application }) {
 
 // FailedRequests are the last ones that its programs got an error for.
 function FailedRequests({ application }: { application: string }) {
-  const { data, error } = useLoad(() => ask(api.GET("/developers/applications/{id}/failed-requests", path(application))).then((failed) => failed.data), [application], 15_000);
+  const { data, error } = useLoad((from) => ask(from.GET("/developers/applications/{id}/failed-requests", path(application))).then((failed) => failed.data), [application], "live");
   return (
     <Panel title="Failed requests">
       <Failed error={error} />

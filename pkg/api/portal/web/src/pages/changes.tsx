@@ -1,7 +1,7 @@
 // What changes, as it does: the feed of changes from the moment the page is
 // opened.
 import { useRef, useState } from "preact/hooks";
-import { api, ask, type Change } from "../api";
+import { ask, type Change } from "../api";
 import { title } from "../format";
 import { kinds, listOf, type Kind } from "../kinds";
 import { useLoad } from "../load";
@@ -10,7 +10,6 @@ import { can, useMe } from "../session";
 import { Failed, Loading, Notice, Page, Select, Status, Table, Time } from "../ui";
 import { nameOfRecord } from "./records";
 
-const live = 2000;
 const most = 100; // that are shown
 
 export function Changes({ query }: Route) {
@@ -35,15 +34,15 @@ function Feed({ kind }: { kind: string }) {
   const cursor = useRef("now");
   const [seen, setSeen] = useState<Change[]>([]);
   const { data, error } = useLoad(
-    async () => {
-      const page = await ask(api.GET("/api/changes", { params: { query: { after: cursor.current, kinds: kind ? [kind as Kind] : undefined } } }));
+    async (from) => {
+      const page = await ask(from.GET("/api/changes", { params: { query: { after: cursor.current, kinds: kind ? [kind as Kind] : undefined } } }));
       cursor.current = page.meta.next;
       const newest = page.data.sort((a, b) => b.changedAt.localeCompare(a.changedAt));
       setSeen((before) => [...newest, ...before].slice(0, most));
       return page.meta;
     },
     [],
-    live,
+    "live",
   );
   if (!data) return error ? <Failed error={error} /> : <Loading />;
   return (

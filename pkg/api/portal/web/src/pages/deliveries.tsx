@@ -8,7 +8,6 @@ import { can, useMe } from "../session";
 import { Failed, Input, Loading, Page, Pager, Select, Status, Table, Time } from "../ui";
 import { findEndpoint, groupsOf, listEndpoints, listEventTypes, nameOf, shown } from "../webhooks";
 
-const live = 5000;
 const states = ["PENDING", "DELIVERED", "FAILED", "HELD", "CANCELLED"] as const;
 const filters = ["objectId", "type", "status", "endpointId", "eventId", "hours"] as const;
 
@@ -22,9 +21,9 @@ export function Deliveries({ query }: Route) {
   const choices = useLoad(() => Promise.all([listEndpoints(), listEventTypes()]), []);
   const [endpoints = [], types = []] = choices.data ?? [];
   const { data, error, reload } = useLoad(
-    () => ask(api.GET("/developers/webhooks/events", { params: { query: { ...wanted(given), page, limit: 20 } } })),
+    (from) => ask(from.GET("/developers/webhooks/events", { params: { query: { ...wanted(given), page, limit: 20 } } })),
     [query.toString()],
-    follows ? live : 0,
+    follows ? "live" : "",
   );
   // The list of endpoints lacks those that were deleted, and alert URLs.
   const unlisted = choices.data ? [...new Set(data?.data.map((d) => d.endpointId))].filter((id) => !endpoints.some((e) => e.id === id)) : [];

@@ -12,10 +12,10 @@ import { curlOf, findEndpoint, getDelivery, linesOf, reasonOf, shown, type Sent 
 
 export function DeliveryPage({ path: [id = ""] }: Route) {
   const me = useMe();
-  const { data: stored, error, reload } = useLoad(() => getDelivery(id), [id], 2000);
+  const [redelivered, setRedelivered] = useState(-1); // after so many attempts
+  const { data: stored, error, reload } = useLoad((from) => getDelivery(id, from), [id], redelivered < 0 ? "live" : "soon");
   const endpoint = useLoad(async () => stored && findEndpoint(stored.endpointId), [stored?.endpointId]).data;
   const redelivery = useAction();
-  const [redelivered, setRedelivered] = useState(-1); // after so many attempts
   const redeliver = () =>
     redelivery.run(async () => {
       setRedelivered((await ask(api.POST("/developers/webhooks/events/{id}/redeliver", { params: { path: { id } } }))).attemptCount);

@@ -12,7 +12,6 @@ import { failing, getDelivery, listEventTypes, stateOf } from "../webhooks";
 import { Subscriptions, subscribed } from "./subscriptions";
 
 const path = (id: string) => ({ params: { path: { id } } });
-const refresh = 5000;
 
 const editable = (state: Tagged<Endpoint>): Editable<Endpoint> => ({
   state,
@@ -29,12 +28,12 @@ export function EndpointPage({ path: [id = ""] }: Route) {
   const [said, setSaid] = useState("");
   const [tested, setTested] = useState("");
   const [recovery, setRecovery] = useState("");
-  const { data: state, error, reload } = useLoad(() => tagged(api.GET("/developers/webhooks/endpoints/{id}", path(id))), [id], refresh);
+  const { data: state, error, reload } = useLoad((from) => tagged(from.GET("/developers/webhooks/endpoints/{id}", path(id))), [id], "live");
   const [interval, setInterval] = useState("hour");
   const stats = useLoad(
-    () => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id }, query: { interval: interval as "hour" | "day" } } })),
+    (from) => ask(from.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id }, query: { interval: interval as "hour" | "day" } } })),
     [id, interval],
-    refresh,
+    "live",
   );
   const action = useAction();
   if (!state) return <Page title="Endpoint">{error ? <Failed error={error} /> : <Loading />}</Page>;
@@ -232,13 +231,13 @@ function SendTest({ id, close, done }: { id: string; close: () => void; done: (d
 function TestResult({ delivery }: { delivery: string }) {
   const [ended, setEnded] = useState(false);
   const { data, error } = useLoad(
-    async () => {
-      const now = await getDelivery(delivery);
+    async (from) => {
+      const now = await getDelivery(delivery, from);
       setEnded(now.status !== "PENDING");
       return now;
     },
     [delivery],
-    ended ? 0 : 1000,
+    ended ? "" : "soon",
   );
   const last = data?.attempts.at(-1);
   return (
@@ -296,15 +295,15 @@ function Recover({ id, close, done }: { id: string; close: () => void; done: (re
 function Progress({ endpoint, recovery }: { endpoint: string; recovery: string }) {
   const [ended, setEnded] = useState(false);
   const { data, error } = useLoad(
-    async () => {
+    async (from) => {
       const now: Recovery = await ask(
-        api.GET("/developers/webhooks/endpoints/{id}/recoveries/{recoveryId}", { params: { path: { id: endpoint, recoveryId: recovery } } }),
+        from.GET("/developers/webhooks/endpoints/{id}/recoveries/{recoveryId}", { params: { path: { id: endpoint, recoveryId: recovery } } }),
       );
       setEnded(now.status !== "RUNNING");
       return now;
     },
     [recovery],
-    ended ? 0 : 1000,
+    ended ? "" : "soon",
   );
   return (
     <Panel title="Recovery">

@@ -7,8 +7,6 @@ import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Status, Table, TextArea, Time, valueOf } from "../ui";
 
-const refresh = 5000;
-
 const from = (r: Receipt) => (r.source === "QUEUE" ? "Queue" : r.source === "POSTED" ? "HTTP" : r.source);
 
 // State is how a receipt stands, the same wherever it shows.
@@ -20,7 +18,7 @@ function State({ of: r }: { of: Receipt }) {
 export function Receipts({ query }: Route) {
   const [posts, setPosts] = useState(false);
   const before = query.get("before") || undefined;
-  const { data, error } = useLoad(() => ask(api.GET("/ingest/receipts", { params: { query: { before } } })), [before], before ? 0 : refresh);
+  const { data, error } = useLoad((from) => ask(from.GET("/ingest/receipts", { params: { query: { before } } })), [before], before ? "" : "live");
   return (
     <Page
       title="Received records"
@@ -86,13 +84,13 @@ function Post({ close }: { close: () => void }) {
 export function ReceiptPage({ path: [id = ""] }: Route) {
   const [pending, setPending] = useState(true);
   const { data, error } = useLoad(
-    async () => {
-      const now: Receipt = await ask(api.GET("/ingest/receipts/{id}", { params: { path: { id } } }));
+    async (from) => {
+      const now: Receipt = await ask(from.GET("/ingest/receipts/{id}", { params: { path: { id } } }));
       setPending(now.status === "PENDING");
       return now;
     },
     [id],
-    pending ? 1000 : 0,
+    pending ? "soon" : "",
   );
   return (
     <Page title="Receipt" actions={<a href={link("posted")}>All receipts</a>}>

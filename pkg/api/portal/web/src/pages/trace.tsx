@@ -1,5 +1,5 @@
 // What became of an object's changes: which endpoint got each event, or why not.
-import { api, ask, type Endpoint, type Trace, type TracedEndpoint } from "../api";
+import { ask, type Endpoint, type Trace, type TracedEndpoint } from "../api";
 import { title } from "../format";
 import { listOf } from "../kinds";
 import { useLoad } from "../load";
@@ -8,18 +8,15 @@ import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui
 import { listEndpoints, nameOf, reasonOf, shown } from "../webhooks";
 
 export function TracePage({ path: [, id = ""] }: Route) {
-  const { data, error } = useLoad(
-    () => Promise.all([ask(api.GET("/developers/webhooks/trace/{objectId}", { params: { path: { objectId: id } } })), listEndpoints()]),
-    [id],
-    5000,
-  );
+  const { data, error } = useLoad((from) => ask(from.GET("/developers/webhooks/trace/{objectId}", { params: { path: { objectId: id } } })), [id], "live");
+  const endpoints = useLoad(listEndpoints, []);
   return (
     <Page title="What became of it" actions={<a href={link("deliveries", { objectId: id })}>Its deliveries</a>}>
       <p>
         The object <code>{id}</code>
       </p>
-      <Failed error={error} />
-      {data ? <Events trace={data[0]} endpoints={data[1]} /> : !error && <Loading />}
+      <Failed error={error ?? endpoints.error} />
+      {data && endpoints.data ? <Events trace={data} endpoints={endpoints.data} /> : !error && <Loading />}
     </Page>
   );
 }
