@@ -10,6 +10,9 @@ export const amount = (n: number | null | undefined, currency?: string | null) =
 // title is a constant such as PARTIALLY_PAID in words.
 export const title = (constant: string) => (constant.charAt(0) + constant.slice(1).toLowerCase()).replaceAll("_", " ");
 
+// short is the end of an id, which tells ids apart: they begin with a time.
+export const short = (id: string) => `…${id.slice(-8)}`;
+
 const time = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 export const fullTime = (iso: string) => time.format(new Date(iso));
 

@@ -7,5 +7,8 @@ export type List = (typeof kinds)[Kind];
 export const lists = Object.values(kinds);
 export const readScopes: string[] = lists.map((list) => `${list}:read`).sort();
 
-// listOf is the list of the records that events of a resource are about, if they are about records.
-export const listOf = (resource: string): List | undefined => (resource === "payment" ? "orders" : kinds[resource as Kind]);
+// aboutOf is what events of a type are about: an order, an endpoint.
+export const aboutOf = (type: string): string => (type.startsWith("payment.") ? "order" : type.split(".")[0]!);
+
+// listOf is the list of the records of a kind, if it is one of records.
+export const listOf = (kind: string): List | undefined => kinds[kind as Kind];

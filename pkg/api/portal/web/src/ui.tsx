@@ -3,8 +3,9 @@ import { Fragment, type ComponentChildren, type JSX } from "preact";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { once, Refusal, type Match, type Meta, type Once } from "./api";
 import { useEdit, type Difference, type Editable, type Values } from "./edit";
-import { ago, count, fullTime, title } from "./format";
+import { ago, count, fullTime, short, title } from "./format";
 import { useAction } from "./load";
+import { link } from "./route";
 
 // arrival says whether the next page gets the focus: the first one of a document
 // does not, as the browser tells its name.
@@ -394,6 +395,16 @@ export const Id = ({ value, what }: { value: string; what: string }) => (
   <span class="id">
     <code>{value}</code> <Copy text={value} what={what} />
   </span>
+);
+
+// EndpointName leads to an endpoint, or to what was sent to one that is deleted.
+export const EndpointName = ({ id, name, deleted }: { id: string; name?: string; deleted?: boolean }) => (
+  <>
+    <a class="url" href={deleted ? link("deliveries", { endpointId: id }) : link(`endpoints/${id}`)} title={id}>
+      {name ?? short(id)}
+    </a>
+    {deleted && ", deleted"}
+  </>
 );
 
 export const Loading = () => <p class="empty" role="status">Loading …</p>;

@@ -11,13 +11,6 @@ export const listEndpoints = (from: Client = api): Promise<Endpoint[]> =>
 export const listEventTypes = (): Promise<EventType[]> =>
   ask(api.GET("/developers/webhooks/event-types", { params: { query: { limit: 100 } } })).then((page) => page.data);
 
-// findEndpoint is the endpoint; null when it was deleted.
-export const findEndpoint = (id: string): Promise<Endpoint | null> =>
-  ask(api.GET("/developers/webhooks/endpoints/{id}", { params: { path: { id } } })).catch((why) => {
-    if (why instanceof Refusal && why.status === 404) return null;
-    throw why;
-  });
-
 // Sent is a delivery with the body that is sent: the payload, byte for byte.
 export type Sent = Delivery & { body: string };
 
@@ -47,10 +40,29 @@ export const getAlerts = (id: string) =>
     throw why;
   });
 
+// Called is what people call an endpoint, as far as that is kept.
+export interface Called {
+  name?: string;
+  deleted: boolean;
+}
+
+// calledOf is what the endpoint of a delivery is called. Of a deleted one only the URL is
+// kept that its deliveries were sent to.
+export async function calledOf(d: Delivery): Promise<Called> {
+  try {
+    const endpoint = await ask(api.GET("/developers/webhooks/endpoints/{id}", { params: { path: { id: d.endpointId } } }));
+    return { name: endpoint.description || endpoint.url, deleted: false };
+  } catch (why) {
+    if (!(why instanceof Refusal && why.status === 404)) throw why;
+  }
+  const { attempts } = await getDelivery(d.id);
+  return { name: attempts.filter((a) => a.request).at(-1)?.request?.url, deleted: true };
+}
+
 // nameOf is what people call the endpoint, of those that there are.
-export function nameOf(endpoints: Endpoint[], id: string): string {
+export function nameOf(endpoints: Endpoint[], id: string): string | undefined {
   const endpoint = endpoints.find((e) => e.id === id);
-  return endpoint ? endpoint.description || endpoint.url : id;
+  return endpoint?.description || endpoint?.url;
 }
 
 // shown is the delivery as it stands. One of a deleted endpoint is cancelled, though the

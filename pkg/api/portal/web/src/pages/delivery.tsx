@@ -2,19 +2,19 @@
 import { useState } from "preact/hooks";
 import { api, ask, type Attempt } from "../api";
 import { fullTime, milliseconds } from "../format";
-import { listOf } from "../kinds";
+import { aboutOf, listOf } from "../kinds";
 import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
 import { can, useMe, why } from "../session";
 import { hand } from "../signature";
-import { Copy, Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Select, Status, Table, Time } from "../ui";
-import { curlOf, findEndpoint, getDelivery, linesOf, reasonOf, shown, type Sent } from "../webhooks";
+import { Copy, EndpointName, Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Select, Status, Table, Time } from "../ui";
+import { calledOf, curlOf, getDelivery, linesOf, reasonOf, shown, type Sent } from "../webhooks";
 
 export function DeliveryPage({ path: [id = ""] }: Route) {
   const me = useMe();
   const [redelivered, setRedelivered] = useState(-1); // after so many attempts
   const { data: stored, error, reload } = useLoad((from) => getDelivery(id, from), [id], redelivered < 0 ? "live" : "soon");
-  const endpoint = useLoad(async () => stored && findEndpoint(stored.endpointId), [stored?.endpointId]).data;
+  const endpoint = useLoad(async () => stored && calledOf(stored), [stored?.endpointId]).data;
   const redelivery = useAction();
   const redeliver = () =>
     redelivery.run(async () => {
@@ -23,13 +23,13 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
     });
   if (!stored) return <Page title="Delivery">{error ? <Failed error={error} /> : <Loading />}</Page>;
 
-  const deleted = endpoint === null;
+  const deleted = endpoint?.deleted ?? false;
   const data = shown(stored, deleted);
   const underWay = data.status === "PENDING" && data.attemptCount === redelivered;
   const again = redelivered >= 0 && data.attemptCount > redelivered ? "It was sent again. " : "";
   const mayRedeliver = can(me, "webhooks:write") && data.status !== "PENDING" && !deleted;
-  const object = (data.payload?.data.object ?? {}) as { id?: string };
-  const kind = listOf(data.type.split(".")[0] ?? "");
+  const object = data.objectId;
+  const kind = listOf(aboutOf(data.type));
   return (
     <Page
       title={data.type}
@@ -50,15 +50,15 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
           of={[
             ["Created", <Time at={data.createdAt} />],
             ["Next attempt", <Time at={data.nextAttemptAt} />],
-            ["Endpoint", deleted ? `${data.endpointId}, deleted` : <a href={link(`endpoints/${data.endpointId}`)}>{endpoint ? endpoint.description || endpoint.url : data.endpointId}</a>],
+            ["Endpoint", <EndpointName id={data.endpointId} {...endpoint} />],
             ["Event (webhook-id)", <Id value={data.eventId} what="the event's id" />],
             ["Delivery", <Id value={data.id} what="the delivery's id" />],
             [
               "Object",
-              object.id ? (
+              object ? (
                 <>
-                  {kind ? <a href={link(`records/${kind}/${object.id}`)}>{object.id}</a> : object.id}{" "}
-                  <a href={link(`deliveries/trace/${object.id}`)}>What became of it</a>
+                  {kind ? <a href={link(`records/${kind}/${object}`)}>{object}</a> : object}{" "}
+                  <a href={link(`deliveries/trace/${object}`)}>What became of it</a>
                 </>
               ) : (
                 "–"

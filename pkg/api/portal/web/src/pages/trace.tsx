@@ -4,7 +4,7 @@ import { title } from "../format";
 import { listOf } from "../kinds";
 import { useLoad } from "../load";
 import { link, type Route } from "../route";
-import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
+import { EndpointName, Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
 import { listEndpoints, nameOf, reasonOf, shown } from "../webhooks";
 
 export function TracePage({ path: [, id = ""] }: Route) {
@@ -45,7 +45,7 @@ function Events({ trace, endpoints }: { trace: Trace; endpoints: Endpoint[] }) {
             id={(e) => e.endpointId}
             empty="There is no endpoint."
             columns={[
-              { label: "Endpoint", cell: (e) => (e.deleted ? "deleted" : <a href={link(`endpoints/${e.endpointId}`)}>{nameOf(endpoints, e.endpointId)}</a>) },
+              { label: "Endpoint", cell: (e) => <EndpointName id={e.endpointId} name={nameOf(endpoints, e.endpointId)} deleted={e.deleted} /> },
               { label: "Outcome", cell: (e) => <Outcome of={e} /> },
               { label: "Why", cell: (e) => (e.entry ? reasonOf(shown(e.entry, e.deleted)) : (e.reason ?? absences[e.outcome] ?? "–")) },
             ]}
