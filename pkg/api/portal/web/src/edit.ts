@@ -2,6 +2,7 @@
 // the form began with; when there is another by then, the two are merged.
 import { useState } from "preact/hooks";
 import { Refusal, type Match, type Tagged } from "./api";
+import { title } from "./format";
 
 // Values are a state as a form has it, by the names of the fields. The order of a list means nothing.
 export type Values = Record<string, string | string[]>;
@@ -48,6 +49,12 @@ export async function change<T>({ state, load, values }: Editable<T>, act: (matc
       tag = present.tag;
     }
   }
+}
+
+// decide calls act, which sets the status, unless somebody else has set it meanwhile.
+export async function decide<T extends { status: string }>(of: Omit<Editable<T>, "values">, act: (match: Match) => Promise<unknown>) {
+  const present = await change({ ...of, values: ({ status }) => ({ status }) }, act);
+  if (present) throw new Error(`It was changed elsewhere meanwhile, so nothing is done: its state is now ${title(present.body.status)}.`);
 }
 
 // merge takes for each field what was changed of it since before. Of a list it takes the

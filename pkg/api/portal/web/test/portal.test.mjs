@@ -411,15 +411,8 @@ test("an endpoint is created with the picker, tested, edited, rotated and delete
   });
 });
 
-// twoTabs opens the page in two tabs, and in both the same form.
-async function twoTabs(path, button, use) {
-  await signedIn(path, (mine) =>
-    signedIn(path, async (theirs) => {
-      for (const page of [mine, theirs]) await click(page, button);
-      await use(mine, theirs);
-    }),
-  );
-}
+// twoTabs opens the page in two tabs.
+const twoTabs = (path, use) => signedIn(path, (mine) => signedIn(path, (theirs) => use(mine, theirs)));
 
 const elsewhere = (page) => dialog(page).getByRole("alert").filter({ hasText: "This was changed elsewhere meanwhile" });
 const closed = (page) => dialog(page).waitFor({ state: "detached" });
@@ -427,8 +420,9 @@ const closed = (page) => dialog(page).waitFor({ state: "detached" });
 test("two tabs edit an endpoint, and neither loses what the other saved", async () => {
   const endpoint = await endpointAt("Shared", ["order.created"]);
   const path = `/developers/webhooks/endpoints/${endpoint.id}`;
-  await twoTabs(`endpoints/${endpoint.id}`, "Edit", async (mine, theirs) => {
+  await twoTabs(`endpoints/${endpoint.id}`, async (mine, theirs) => {
     for (const [page, group, events] of [[theirs, "product", "all of product"], [mine, "customer", "all of customer"]]) {
+      await click(page, "Edit");
       await dialog(page).getByText(group, { exact: true }).click();
       await dialog(page).getByLabel(events).check();
     }
@@ -487,16 +481,22 @@ test("two tabs edit an endpoint, and neither loses what the other saved", async 
     await elsewhere(mine).filter({ hasText: "Signing secret: now whsec_" }).waitFor();
     await submit(mine, "Rotate");
     await copied(mine, "Signing secret");
+    await mine.route(`**${path}`, async (route) => {
+      if (route.request().method() === "PATCH") await service.ask(path, "PATCH", { status: "PAUSED" }); // by somebody faster
+      await route.fallback();
+    });
+    await click(mine, "Pause");
+    await mine.getByRole("alert").filter({ hasText: "its state is now Paused" }).waitFor();
     await click(mine, "Delete");
-    await service.ask(path, "PATCH", { status: "PAUSED" });
+    await service.ask(path, "PATCH", { status: "ACTIVE" });
     await submit(mine, "Delete");
-    await elsewhere(mine).filter({ hasText: "State: now Paused" }).waitFor();
+    await elsewhere(mine).filter({ hasText: "State: now Active" }).waitFor();
     await submit(mine, "Delete");
     await heading(mine, "Endpoints");
   });
 });
 
-test("two tabs change an application, and neither loses what the other saved", async () => {
+test("two tabs change an application in every form, and neither loses what the other saved", async () => {
   const { id } = await service.ask("/developers/applications", "POST", { name: "Shared" });
   const path = `/developers/applications/${id}`;
   const forms = [
@@ -505,8 +505,12 @@ test("two tabs change an application, and neither loses what the other saved", a
     { button: "Set a URL", at: "/alerts", theirs: (page) => page.getByLabel("URL").fill(`${service.receiver.url}theirs`), mine: (page) => page.getByLabel("URL").fill(`${service.receiver.url}mine`), told: "URL, which both of you changed", choose: "Yours: ", merged: { url: `${service.receiver.url}mine` } },
     { button: "Change the URL", at: "/alerts", theirs: (page) => page.getByLabel("URL").fill(`${service.receiver.url}again`), mine: (page) => page.getByLabel("URL").fill(`${service.receiver.url}no`), told: "URL, which both of you changed", choose: "Theirs: ", merged: { url: `${service.receiver.url}again` } },
   ];
-  for (const { button, at, told, choose, merged, ...edit } of forms) {
-    await twoTabs(`applications/${id}`, button, async (mine, theirs) => {
+  await twoTabs(`applications/${id}`, async (mine, theirs) => {
+    for (const { button, at, told, choose, merged, ...edit } of forms) {
+      for (const page of [mine, theirs]) {
+        await page.reload();
+        await click(page, button);
+      }
       await edit.theirs(dialog(theirs));
       await submit(theirs, "Save");
       if (button === "Set a URL") await copied(theirs, "Signing secret");
@@ -514,13 +518,43 @@ test("two tabs change an application, and neither loses what the other saved", a
       await edit.mine(dialog(mine));
       await submit(mine, "Save");
       await elsewhere(mine).filter({ hasText: told }).waitFor();
+      assert.deepEqual(await findings(mine), []);
+      if (process.env.SHOTS) await mine.screenshot({ path: `${process.env.SHOTS}/merged-${button}.png` });
       if (choose) await dialog(mine).getByLabel(choose).check();
       await submit(mine, "Save");
       await closed(mine);
       const now = await service.ask(path + at);
       assert.deepEqual(Object.fromEntries(Object.keys(merged).map((name) => [name, now[name]])), merged);
-    });
-  }
+    }
+
+    // A decision is asked for again when what it was made about has changed.
+    for (const [button, decision, at, method, body, told, done] of [
+      ["Send none", "Send none", "/alerts", "PUT", { url: `${service.receiver.url}late` }, "URL: now ", () => mine.getByText("They go nowhere.").waitFor()],
+      ["Rotate the client secret", "Rotate", "/rotate-secret", "POST", undefined, "Client secret: now cs_", () => copied(mine, "Client secret")],
+      ["Suspend", "Suspend", "", "PATCH", { name: "Renamed" }, "Name: now Renamed", () => mine.getByText("It is suspended").waitFor()],
+      ["Delete", "Delete", "/activate", "POST", undefined, "State: now Active", () => heading(mine, "Applications")],
+    ]) {
+      await click(mine, button);
+      await service.ask(path + at, method, body);
+      await submit(mine, decision);
+      await elsewhere(mine).filter({ hasText: told }).waitFor();
+      await submit(mine, decision);
+      await done();
+    }
+  });
+});
+
+test("who activates what somebody else has activated is told so", async () => {
+  const { id } = await service.ask("/developers/applications", "POST", { name: "Woken twice" });
+  const path = `/developers/applications/${id}`;
+  await service.ask(`${path}/suspend`, "POST");
+  await signedIn(`applications/${id}`, async (page) => {
+    await page.getByText("It is suspended").waitFor();
+    await service.ask(`${path}/activate`, "POST");
+    await click(page, "Activate");
+    await page.getByRole("alert").filter({ hasText: "its state is now Active" }).waitFor();
+    await page.getByText("It is suspended").waitFor({ state: "detached" });
+  });
   await service.ask(path, "DELETE");
 });
 

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { api, ask, tagged, type ApiKey, type Application, type FailedRequest, type Match, type Once, type Tagged, type UsageDay } from "../api";
 import { Bars, Meter } from "../chart";
-import { listOf, type Editable } from "../edit";
+import { decide, listOf, type Editable } from "../edit";
 import { count, percent, title } from "../format";
 import { readScopes } from "../kinds";
 import { useAction, useLoad } from "../load";
@@ -34,8 +34,8 @@ export function ApplicationPage({ path: [id = ""] }: Route) {
   const close = () => setOpened("");
   const activate = () =>
     action.run(async () => {
-      await ask(api.POST("/developers/applications/{id}/activate", path(id)));
-      reload();
+      const post = (match: Match) => ask(api.POST("/developers/applications/{id}/activate", { ...path(id), headers: match }));
+      await decide(editable(state), post).finally(reload);
     });
   return (
     <Page
@@ -87,7 +87,7 @@ export function ApplicationPage({ path: [id = ""] }: Route) {
       <Usage application={data} />
       {can(me, "developers:write") && <FailedRequests application={id} />}
       {opened === "edit" && <Edit of={state} close={close} done={reload} />}
-      {opened === "suspend" && <Suspend id={id} close={close} done={reload} />}
+      {opened === "suspend" && <Suspend of={state} close={close} done={reload} />}
       {opened === "rotate" && <Rotate of={state} close={close} done={(made) => { setSecret(made); reload(); }} />}
       {opened === "delete" && <Delete of={state} close={close} />}
       {secret && <Shown title="The new client secret" secrets={[["Client secret", secret]]} close={() => setSecret("")} />}
@@ -335,13 +335,13 @@ function Edit({ of, close, done }: { of: Tagged<Application>; close: () => void;
   );
 }
 
-function Suspend({ id, close, done }: { id: string; close: () => void; done: () => void }) {
-  const suspend = async (_: FormData, header: Once) => {
-    await ask(api.POST("/developers/applications/{id}/suspend", { params: { path: { id }, header } }));
+function Suspend({ of, close, done }: { of: Tagged<Application>; close: () => void; done: () => void }) {
+  const suspend = async (_: FormData, header: Once, match: Match) => {
+    await ask(api.POST("/developers/applications/{id}/suspend", { params: { path: { id: of.body.id }, header }, headers: match }));
     done();
   };
   return (
-    <FormDialog title="Suspend the application?" submit="Suspend" danger act={suspend} close={close}>
+    <FormDialog title="Suspend the application?" submit="Suspend" danger edits={editable(of)} act={suspend} close={close}>
       <p>Within seconds its keys and tokens are refused, and the events of its endpoints are held until it is active again.</p>
     </FormDialog>
   );

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { api, ask, tagged, type Endpoint, type EndpointStats, type Match, type Once, type Recovery, type StatsPoint, type Tagged } from "../api";
 import { Bars, Latencies, outcomes, successRate } from "../chart";
-import { change, listOf, textOf, type Editable } from "../edit";
+import { decide, listOf, textOf, type Editable } from "../edit";
 import { count, fullTime, milliseconds, title } from "../format";
 import { useAction, useLoad, type Loaded } from "../load";
 import { go, link, type Route } from "../route";
@@ -43,13 +43,8 @@ export function EndpointPage({ path: [id = ""] }: Route) {
   const setState = (status: "ACTIVE" | "PAUSED") =>
     action.run(async () => {
       const patch = (match: Match) => ask(api.PATCH("/developers/webhooks/endpoints/{id}", { ...path(id), headers: match, body: { status } }));
-      const present = await change({ ...editable(state), values: (e) => ({ status: e.status }) }, patch);
-      if (present) {
-        reload();
-        throw new Error(`It was changed elsewhere meanwhile, so nothing is done: its state is now ${title(present.body.status)}.`);
-      }
+      await decide(editable(state), patch).finally(reload);
       setSaid(status === "PAUSED" ? "It is paused: its events are held." : "It is active. If its circuit is open, a probe is sent at once, whose success sends what the circuit held. What was held for another reason goes out when you recover it.");
-      reload();
     });
   const trouble = failing(data, stats.data);
   return (
@@ -120,7 +115,7 @@ function About({ endpoint: e, stats }: { endpoint: Endpoint; stats?: EndpointSta
         of={[
           ["State", <Status of={stateOf(e, stats)} />],
           ["URL", <span class="url">{e.url}</span>],
-          ["Gets", e.subscribedEvents.join(", ")],
+          ["Subscribed events", e.subscribedEvents.join(", ")],
           ["Attempts since it was created", `${count(e.successCount)} answered 2xx, ${count(e.failureCount)} failed`],
           ["Last success", <Time at={e.lastSuccessAt} never="never" />],
           ["Last failure", e.lastFailureAt ? <><Time at={e.lastFailureAt} />: {e.lastFailureReason}</> : "never"],
