@@ -270,7 +270,7 @@ export function Dialog(props: { title: string; close: () => void; children: Comp
 
 const fieldNames: Record<string, string> = {
   name: "Name", description: "Description", website: "Website", redirectUri: "Redirect URI", status: "State", clientSecret: "Client secret",
-  url: "URL", events: "Events", secret: "Signing secret", scopes: "Scopes",
+  type: "Client type", url: "URL", events: "Events", secret: "Signing secret", scopes: "Scopes",
   filter: "Filter", changed: "Only if changed", fields: "Only these fields", payload: "Payload", headers: "Headers", retryCount: "Retries", timeoutSeconds: "Timeout in seconds",
 };
 

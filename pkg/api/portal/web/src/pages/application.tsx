@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { api, ask, tagged, type ApiKey, type Application, type FailedRequest, type Match, type Once, type Tagged, type UsageDay } from "../api";
 import { Bars, Meter } from "../chart";
-import { decide, listOf, type Editable } from "../edit";
+import { decide, listOf, textOf, type Editable } from "../edit";
 import { count, percent, title } from "../format";
 import { readScopes } from "../kinds";
 import { useAction, useLoad } from "../load";
@@ -83,6 +83,7 @@ export function ApplicationPage({ path: [id = ""] }: Route) {
       </Panel>
       <Keys application={id} />
       <TokenScopes application={id} />
+      <ClientType application={id} />
       {can(me, "webhooks:read") && <Alerts application={id} />}
       <Usage application={data} />
       {can(me, "developers:write") && <FailedRequests application={id} />}
@@ -239,6 +240,62 @@ function TokenScopes({ application }: { application: string }) {
       {edits && data && (
         <FormDialog title="What its tokens may do" submit="Save" edits={{ state: data[0], load, values: ({ scopes }) => ({ scopes }) }} act={change} close={() => setEdits(false)}>
           {(values) => <Checks legend="Scopes" name="scopes" all={data[1].scopes_supported} checked={listOf(values, "scopes")} />}
+        </FormDialog>
+      )}
+    </Panel>
+  );
+}
+
+const clientTypes = {
+  CONFIDENTIAL: "It keeps the client secret, on a server of yours, and gets tokens with it.",
+  PUBLIC: "It keeps no secret, as a page in a browser or a program on its user's machine. It gets tokens only in the name of users who let it, by its client id and PKCE.",
+};
+
+// ClientType is whether the application keeps a secret.
+function ClientType({ application }: { application: string }) {
+  const me = useMe();
+  const [edits, setEdits] = useState(false);
+  const load = () => tagged(api.GET("/developers/applications/{id}/client", path(application)));
+  const { data: state, error, reload } = useLoad(load, [application]);
+  const change = async (fields: FormData, _: Once, match: Match) => {
+    const type = valueOf(fields, "type") as keyof typeof clientTypes;
+    await ask(api.PUT("/developers/applications/{id}/client", { ...path(application), headers: match, body: { type } }));
+    reload();
+  };
+  return (
+    <Panel
+      title="Client type"
+      actions={
+        state &&
+        can(me, "developers:write") && (
+          <button type="button" onClick={() => setEdits(true)}>
+            Change the type
+          </button>
+        )
+      }
+    >
+      <Failed error={error} />
+      {!state && !error && <Loading />}
+      {state && (
+        <p>
+          <strong>{state.body.type}</strong>: {clientTypes[state.body.type]}
+        </p>
+      )}
+      {edits && state && (
+        <FormDialog title="Client type" submit="Save" danger edits={{ state, load, values: ({ type }) => ({ type }) }} act={change} close={() => setEdits(false)}>
+          {(values) => (
+            <>
+              {Object.entries(clientTypes).map(([type, meaning]) => (
+                <label class="check" key={type}>
+                  <input type="radio" name="type" value={type} defaultChecked={type === textOf(values, "type")} /> {type}: {meaning}
+                </label>
+              ))}
+              <Notice>
+                PUBLIC gives up two things: the application gets no more tokens of its own, and only its redirect URI tells it from one that poses as it.
+                A change either way ends the refresh of what users allowed before: they are asked again when their tokens end, within the hour.
+              </Notice>
+            </>
+          )}
         </FormDialog>
       )}
     </Panel>
