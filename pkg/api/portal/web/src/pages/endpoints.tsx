@@ -43,7 +43,7 @@ export function Endpoints({ query }: Route) {
               { label: "Endpoint", cell: (e) => <a href={link(`endpoints/${e.id}`)}>{e.description || e.url}</a> },
               { label: "URL", cell: (e) => <span class="url">{e.url}</span> },
               { label: "State", cell: (e) => <Status of={data.states.get(e.id)!} /> },
-              { label: "Gets", cell: (e) => e.subscribedEvents.join(", ") },
+              { label: "Subscribed events", cell: (e) => e.subscribedEvents.join(", ") },
               { label: "Last success", cell: (e) => <Time at={e.lastSuccessAt} never="never" /> },
             ]}
           />
