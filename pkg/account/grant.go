@@ -28,8 +28,8 @@ const (
 // GrantScopes are the scopes that a user can grant to an application, sorted.
 func GrantScopes() []string { return append(ReadScopes(), "webhooks:read", "webhooks:write") }
 
-// Grant is what a user lets an application do in the user's name, as the API
-// shows it.
+// Grant is what a user lets an application do in the user's name, or who opens a
+// portal session for the application, as the API shows it.
 type Grant struct {
 	ID              value.ID    `json:"id"`
 	OrganizationID  value.ID    `json:"organizationId"`
@@ -37,10 +37,11 @@ type Grant struct {
 	ApplicationName string      `json:"applicationName" doc:"The application's name when the user was asked."`
 	UserID          value.ID    `json:"userId" doc:"The user who granted it."`
 	Scopes          []string    `json:"scopes" doc:"What the user allowed, sorted."`
+	EventScopes     *[]string   `json:"eventScopes" doc:"Of a portal session: the read scopes of the records whose events it may subscribe to and see. It reads no record. null of what a user granted."`
 	SiteIDs         *[]value.ID `json:"siteIds" doc:"The sites that the user was limited to. null if not limited."`
 	CreatedAt       value.Time  `json:"createdAt" doc:"When the user allowed it."`
-	RefreshedAt     *value.Time `json:"refreshedAt" doc:"When the application last got tokens by it. null if it never did."`
-	ExpiresAt       value.Time  `json:"expiresAt" doc:"When it ends: 60 s after it was allowed, or 30 days once the application has got tokens."`
+	RefreshedAt     *value.Time `json:"refreshedAt" doc:"When the application last got tokens by it, or the portal session was opened. null if that never happened."`
+	ExpiresAt       value.Time  `json:"expiresAt" doc:"When it ends: 60 s after it was allowed, or 30 days once the application has got tokens; a portal session that was opened, at the end of its time."`
 }
 
 // Family is a grant with what its code and refresh tokens are checked against.
@@ -48,6 +49,7 @@ type Grant struct {
 //
 //	code           ac_ grant _ 40 digits
 //	refresh token  rt_ grant _ the code's digits _ 40 digits
+//	portal code    ps_ grant _ 40 digits
 //
 // where grant is the grant's id and digits are of base62. So every refresh
 // token of the family, however old, can be told from a text that somebody made
@@ -58,10 +60,11 @@ type Family struct {
 
 	ChangedBy *AuditEntry `dynamodbav:"-"` // by which it is being stored; nil: not for the audit trail
 
-	Code        Hash   // of the code's digits
-	Challenge   string // of the code verifier, by S256 (RFC 7636, section 4.2)
-	RedirectURI string // that the application asked with
-	Public      bool   // whether it needed no secret then
+	Code        Hash       // of the code's digits
+	Until       value.Time // when it ends once the code was exchanged
+	Challenge   string     // of the code verifier, by S256 (RFC 7636, section 4.2)
+	RedirectURI string     // that the application asked with
+	Public      bool       // whether it needed no secret then
 
 	Newest, Previous Hash   // of the last digits of refresh tokens; zero before there are any
 	Answer           []byte // sealed: the answer with the newest
@@ -82,16 +85,24 @@ var (
 const (
 	acPrefix    = "ac"
 	rtPrefix    = "rt"
+	psPrefix    = "ps"
 	grantDigits = 40
 )
 
 // NewFamily makes the grant of a user to an application with the code that the
-// application exchanges. The caller sets what the application asked with.
-func NewFamily(g Grant, now value.Time) (f *Family, code string) {
+// application, or the page of a portal session, exchanges. The caller sets what the
+// application asked with.
+func NewFamily(g Grant, lifetime time.Duration, now value.Time) (f *Family, code string) {
 	g.ID, g.CreatedAt, g.ExpiresAt = value.NewID(), now, now.Add(CodeLifetime)
-	digits := randomBase62(grantDigits)
-	return &Family{Grant: g, Version: 1, Code: HashSecret(digits)}, acPrefix + "_" + g.ID.String() + "_" + digits
+	digits, prefix := randomBase62(grantDigits), acPrefix
+	if g.OfPortal() {
+		prefix = psPrefix
+	}
+	return &Family{Grant: g, Version: 1, Code: HashSecret(digits), Until: now.Add(lifetime)}, prefix + "_" + g.ID.String() + "_" + digits
 }
+
+// OfPortal reports whether the grant is a portal session.
+func (g *Grant) OfPortal() bool { return g.EventScopes != nil }
 
 // GrantOf returns the grant that a code or a refresh token names.
 func GrantOf(text string) (value.ID, error) {
@@ -114,8 +125,21 @@ func (f *Family) Exchange(code, verifier, redirectURI string, now value.Time) (r
 	case f.Challenge != base64.RawURLEncoding.EncodeToString(challenge[:]) || f.RedirectURI != redirectURI:
 		return "", ErrNotOfFamily
 	}
-	f.ExpiresAt = f.CreatedAt.Add(GrantLifetime)
+	f.ExpiresAt = f.Until
 	return f.rotate(parts[2], now), nil
+}
+
+// Open takes the code of a portal session, which gets no refresh token.
+func (f *Family) Open(code string, now value.Time) error {
+	parts := strings.Split(code, "_")
+	switch {
+	case len(parts) != 3 || parts[0] != psPrefix || !f.OfPortal() || !f.Code.Equal(HashSecret(parts[2])):
+		return ErrNotOfFamily
+	case f.RefreshedAt != nil:
+		return ErrReused
+	}
+	f.ExpiresAt, f.RefreshedAt = f.Until, &now
+	return nil
 }
 
 // Rotate takes a refresh token and returns the next one.

@@ -70,8 +70,10 @@ func (x *exchange) authorize() error {
 	switch {
 	case (x.op.Access == Developer || x.op.Access == User) && p.Kind != auth.KindUser:
 		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a user's token only")
-	case x.op.Access == Manager && p.Kind == auth.KindKey:
+	case (x.op.Access == Manager || x.op.Access == Subscriber) && p.Kind == auth.KindKey:
 		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a bearer token only")
+	case x.op.Access == Manager && p.EventScopes != nil:
+		return fault.New(fault.Forbidden, "insufficient_scope", "this operation does not take the token of a portal session")
 	}
 	if err := x.op.checkScope(p.Scopes); err != nil {
 		return err

@@ -19,7 +19,7 @@ const (
 // TakesIdempotencyKey reports whether a request may name itself. The name
 // belongs to a principal, so a public operation takes none.
 func (op *Operation) TakesIdempotencyKey() bool {
-	return op.Method == http.MethodPost && op.Access != Public
+	return op.Method == http.MethodPost && op.Access != Public && !op.Unrepeated
 }
 
 // idempotencyKey reads the header; "" when the request has none.

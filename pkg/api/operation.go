@@ -20,11 +20,12 @@ type Access uint8
 
 // The kinds of access.
 const (
-	Public    Access = iota // no credentials
-	Developer               // a user JWT
-	User                    // a user JWT, also one that is limited to sites: it concerns the user alone
-	Manager                 // a user JWT or an application token
-	Reader                  // an API key, a user JWT or an application token
+	Public     Access = iota // no credentials
+	Developer                // a user JWT
+	User                     // a user JWT, also one that is limited to sites: it concerns the user alone
+	Manager                  // a user JWT or an application token
+	Subscriber               // a user JWT, an application token or that of a portal session
+	Reader                   // an API key, a user JWT or an application token
 )
 
 // Operation is one method on one path: its documentation, its demands on a
@@ -40,6 +41,7 @@ type Operation struct {
 	Scope       auth.Scope  // "": none beyond the credential
 	AnyScope    auth.Scopes // one of these will do; the handler looks at which
 	Params      []Param     // others in the query are refused
+	Unrepeated  bool        // it takes no idempotency key: what it answers works once and is not kept
 	AnyQuery    bool        // nothing in the query is refused: scripts of the page read it
 	List        *lists.List // a list's operation also takes the list's parameters
 	Body        any         // zero value of the body's type; nil: no body
@@ -88,7 +90,9 @@ func (op *Operation) Sited() bool { return op.takes(fault.InHeader, siteHeader) 
 // Limited reports whether a credential that is limited to sites may ask for the
 // operation. Applications, their keys and webhooks reach the records of every
 // site, so that their managers could get at all.
-func (op *Operation) Limited() bool { return op.Access != Developer && op.Access != Manager }
+func (op *Operation) Limited() bool {
+	return op.Access != Developer && op.Access != Manager && op.Access != Subscriber
+}
 
 // checkScope refuses a credential without the scope that the operation takes.
 func (op *Operation) checkScope(given auth.Scopes) error {

@@ -22,11 +22,12 @@ const goldenAccess = "ACCESS.md"
 type area int
 
 const (
-	everyone area = iota // no credentials
-	people               // users
-	persons              // users, for themselves: also those who are limited to sites
-	managers             // users and applications
-	readers              // API keys, users and applications
+	everyone    area = iota // no credentials
+	people                  // users
+	persons                 // users, for themselves: also those who are limited to sites
+	managers                // users and applications
+	subscribers             // users, applications and portal sessions
+	readers                 // API keys, users and applications
 )
 
 const (
@@ -95,34 +96,35 @@ func requests() []request {
 		{operation: "deleteGrant", method: "DELETE", path: applications + "/{application}/grants/{grant}", ifMatch: unmet, note: "of another", area: persons, status: precondition, thing: true, ofKind: "developers:write", ofB: true},
 		{operation: "listOwnGrants", method: "GET", path: "/developers/grants", area: persons, status: 200},
 		{operation: "authorizeApplication", method: "POST", path: "/developers/grants", body: `{"request":"client_id={applicationClient}&redirect_uri=https%3A%2F%2Fexample.com%2Fback"}`, note: "which is asked for nothing", area: persons, status: 200, thing: true},
+		{operation: "createPortalSession", method: "POST", path: "/developers/portal-sessions", body: `{"applicationId":"{spare}","scopes":["webhooks:read"],"expiresInMinutes":1}`, area: people, scope: "developers:admin", every: "webhooks:read", status: 201, thing: true},
 		{operation: "getApplicationUsage", method: "GET", path: application + "/usage", area: people, scope: "developers:read", status: 200, thing: true},
 		{operation: "listFailedRequests", method: "GET", path: application + "/failed-requests", area: people, scope: "developers:write", status: 200, thing: true},
 		{operation: "createApiKey", method: "POST", path: application + "/api-keys", body: `{"name":"one more"}`, area: people, scope: "developers:write", also: readScopes, status: 201, thing: true},
 		{operation: "listApiKeys", method: "GET", path: application + "/api-keys", area: people, scope: "developers:read", status: 200, shows: "spareKey", thing: true},
 		{operation: "revokeApiKey", method: "POST", path: application + "/api-keys/{spareKey}/revoke", area: people, scope: "developers:write", status: 200, thing: true},
 
-		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: managers, scope: "webhooks:write", every: readScopes + " webhooks:read", status: 201, thing: true, own: true},
-		{operation: "listWebhookEndpoints", method: "GET", path: endpoints, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
-		{operation: "getWebhookEndpoint", method: "GET", path: endpoint, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
-		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{}`, area: managers, scope: "webhooks:write", status: 200, thing: true, own: true},
-		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{"url":"https://example.com/moved"}`, ifMatch: unmet, note: "which moves it", area: managers, scope: "webhooks:write", every: "orders:read", status: precondition, thing: true, own: true},
-		{operation: "deleteWebhookEndpoint", method: "DELETE", path: endpoint, ifMatch: unmet, area: managers, scope: "webhooks:write", status: precondition, thing: true, own: true},
-		{operation: "rotateWebhookEndpointSecret", method: "POST", path: endpoint + "/rotate-secret", ifMatch: unmet, area: managers, scope: "webhooks:write", every: "orders:read", status: precondition, thing: true, own: true},
-		{operation: "sendTestEvent", method: "POST", path: endpoint + "/test", area: managers, scope: "webhooks:write", status: 202, thing: true, own: true},
-		{operation: "recoverWebhookEndpoint", method: "POST", path: endpoint + "/recover", area: managers, scope: "webhooks:write", status: 202, thing: true, own: true},
-		{operation: "getWebhookRecovery", method: "GET", path: endpoint + "/recoveries/{recovery}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
-		{operation: "getWebhookDeliverySettings", method: "GET", path: endpoint + "/delivery", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
-		{operation: "setWebhookDeliverySettings", method: "PUT", path: endpoint + "/delivery", body: `{}`, area: managers, scope: "webhooks:write", every: "orders:read", status: 200, thing: true, own: true},
-		{operation: "previewWebhookDelivery", method: "POST", path: endpoint + "/delivery/preview", body: `{}`, area: managers, scope: "webhooks:read", every: "orders:read", status: 200, thing: true, own: true},
-		{operation: "getWebhookEndpointStats", method: "GET", path: endpoint + "/stats", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: subscribers, scope: "webhooks:write", every: readScopes + " webhooks:read", status: 201, thing: true, own: true},
+		{operation: "listWebhookEndpoints", method: "GET", path: endpoints, area: subscribers, scope: "webhooks:read", status: 200, shows: "endpoint"},
+		{operation: "getWebhookEndpoint", method: "GET", path: endpoint, area: subscribers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{}`, area: subscribers, scope: "webhooks:write", status: 200, thing: true, own: true},
+		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{"url":"https://example.com/moved"}`, ifMatch: unmet, note: "which moves it", area: subscribers, scope: "webhooks:write", every: "orders:read", status: precondition, thing: true, own: true},
+		{operation: "deleteWebhookEndpoint", method: "DELETE", path: endpoint, ifMatch: unmet, area: subscribers, scope: "webhooks:write", status: precondition, thing: true, own: true},
+		{operation: "rotateWebhookEndpointSecret", method: "POST", path: endpoint + "/rotate-secret", ifMatch: unmet, area: subscribers, scope: "webhooks:write", every: "orders:read", status: precondition, thing: true, own: true},
+		{operation: "sendTestEvent", method: "POST", path: endpoint + "/test", area: subscribers, scope: "webhooks:write", status: 202, thing: true, own: true},
+		{operation: "recoverWebhookEndpoint", method: "POST", path: endpoint + "/recover", area: subscribers, scope: "webhooks:write", status: 202, thing: true, own: true},
+		{operation: "getWebhookRecovery", method: "GET", path: endpoint + "/recoveries/{recovery}", area: subscribers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "getWebhookDeliverySettings", method: "GET", path: endpoint + "/delivery", area: subscribers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "setWebhookDeliverySettings", method: "PUT", path: endpoint + "/delivery", body: `{}`, area: subscribers, scope: "webhooks:write", every: "orders:read", status: 200, thing: true, own: true},
+		{operation: "previewWebhookDelivery", method: "POST", path: endpoint + "/delivery/preview", body: `{}`, area: subscribers, scope: "webhooks:read", every: "orders:read", status: 200, thing: true, own: true},
+		{operation: "getWebhookEndpointStats", method: "GET", path: endpoint + "/stats", area: subscribers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "getApplicationAlerts", method: "GET", path: alerts, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "setApplicationAlerts", method: "PUT", path: alerts, body: `{"url":"https://example.com/alerts"}`, area: managers, scope: "webhooks:write", every: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "deleteApplicationAlerts", method: "DELETE", path: alerts, ifMatch: unmet, area: managers, scope: "webhooks:write", status: precondition, thing: true, own: true},
-		{operation: "listWebhookEvents", method: "GET", path: history, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
-		{operation: "getWebhookEvent", method: "GET", path: history + "/{event}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
-		{operation: "redeliverWebhookEvent", method: "POST", path: history + "/{event}/redeliver", area: managers, scope: "webhooks:write", status: 409, note: "which is PENDING", thing: true, own: true},
-		{operation: "getWebhookTrace", method: "GET", path: "/developers/webhooks/trace/{order of B}", area: managers, scope: "webhooks:read", status: 200, thing: true, ofKind: "orders:read"},
-		{operation: "listWebhookEventTypes", method: "GET", path: "/developers/webhooks/event-types", area: managers, scope: "webhooks:read", status: 200},
+		{operation: "listWebhookEvents", method: "GET", path: history, area: subscribers, scope: "webhooks:read", status: 200, shows: "endpoint"},
+		{operation: "getWebhookEvent", method: "GET", path: history + "/{event}", area: subscribers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "redeliverWebhookEvent", method: "POST", path: history + "/{event}/redeliver", area: subscribers, scope: "webhooks:write", status: 409, note: "which is PENDING", thing: true, own: true},
+		{operation: "getWebhookTrace", method: "GET", path: "/developers/webhooks/trace/{order of B}", area: subscribers, scope: "webhooks:read", status: 200, thing: true, ofKind: "orders:read"},
+		{operation: "listWebhookEventTypes", method: "GET", path: "/developers/webhooks/event-types", area: subscribers, scope: "webhooks:read", status: 200},
 
 		{operation: "postRecords", method: "POST", path: "/ingest/records", body: `{"records":[{"kind":"order","op":"delete","record":{"id":"{recovery}"}}]}`, area: managers, scope: "records:write", status: 202},
 		{operation: "listReceipts", method: "GET", path: "/ingest/receipts?limit=100", area: managers, scope: "records:write", status: 200, shows: "receipt"},
@@ -175,10 +177,17 @@ type credential struct {
 	scopes  string // separated by spaces
 	refused string // the code of the 401; "": it is good
 
-	application string // of a key or an application's token: the name of its id in the fixture
+	application string // of a key, an application's token or a portal session: the name of its id in the fixture
+	session     bool   // it is of a portal session
+	carries     string // read scopes that count for events alone
 	sites       bool   // it is limited to site A
 	other       bool   // it is of another organization
 	direct      bool   // nobody authorizes: the function is invoked by itself
+}
+
+// reads reports whether the credential has the scope, or has it for events.
+func (c *credential) reads(scope string) bool {
+	return c.hasAny(scope) || slices.Contains(strings.Fields(c.carries), scope)
 }
 
 // hasAny reports whether the credential has one of the scopes.
@@ -210,11 +219,15 @@ func expected(c *credential, r *request) answered {
 		return answered{403, "insufficient_scope"}
 	case r.scope != "" && !c.hasAny(r.scope):
 		return answered{403, "insufficient_scope"}
-	case c.sites && (r.siteB || r.area == people || r.area == managers):
-		return answered{403, "site_forbidden"}
-	case r.also != "" && !c.hasAny(r.also), slices.ContainsFunc(strings.Fields(r.every), func(s string) bool { return !c.hasAny(s) }):
+	case c.session && r.area == managers:
 		return answered{403, "insufficient_scope"}
-	case r.thing && c.other, r.ofKind != "" && !c.hasAny(r.ofKind), r.ofB && c.sites, r.own && c.application != "" && c.application != "application":
+	case c.sites && (r.siteB || r.area == people || r.area == managers || r.area == subscribers):
+		return answered{403, "site_forbidden"}
+	case r.also != "" && !c.hasAny(r.also), slices.ContainsFunc(strings.Fields(r.every), func(s string) bool { return !c.reads(s) }):
+		return answered{403, "insufficient_scope"}
+	case c.session && r.ofKind != "" && c.application != "application": // it knows a record by its deliveries alone
+		return answered{404, "not_found"}
+	case r.thing && c.other, r.ofKind != "" && !c.reads(r.ofKind), r.ofB && c.sites, r.own && c.application != "" && c.application != "application":
 		return answered{404, "not_found"}
 	}
 	return answered{r.status, map[int]string{409: "conflict", 412: "precondition_failed"}[r.status]}
@@ -227,7 +240,7 @@ func mustNotShow(w *accessScene, c *credential, r *request) []string {
 		return nil
 	case c.other:
 		return []string{w.Org.String()}
-	case c.application == "another" && r.area == managers && r.operation != "createWebhookEndpoint":
+	case c.application == "another" && (r.area == managers || r.area == subscribers) && r.operation != "createWebhookEndpoint":
 		return []string{w.kept["application"]}
 	case c.sites && r.area == readers && !r.siteB && !r.ofB:
 		return []string{siteB}

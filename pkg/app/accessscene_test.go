@@ -119,6 +119,7 @@ type made struct {
 	Key          string `json:"key"`
 	AccessToken  string `json:"access_token"`
 	RedirectTo   string `json:"redirectTo"`
+	URL          string `json:"url"`
 	Payload      any    `json:"payload"`
 }
 
@@ -263,7 +264,7 @@ type group struct {
 // groups makes every credential.
 func (w *accessScene) groups() []group {
 	w.t.Helper()
-	all := []group{w.users(), w.narrowed(), w.keys(), w.tokens(), w.inUsersNames(), w.refused()}
+	all := []group{w.users(), w.narrowed(), w.keys(), w.tokens(), w.inUsersNames(), w.portalSessions(), w.refused()}
 	w.do(w.owner, "POST", "/developers/applications/{suspended}/suspend", "")
 	w.Pass(5 * time.Second) // until everybody knows
 	return all
@@ -352,6 +353,40 @@ func (w *accessScene) inUsersNames() group {
 		{name: "orders:read", token: w.granted(owner(), "application", "orders:read"), scopes: "orders:read", application: "application"},
 		{name: "site A", token: w.granted(owner(value.MustID(siteA)), "application", readScopes), scopes: readScopes, application: "application", sites: true},
 		{name: "another application's", token: w.granted(owner(), "another", most), scopes: most, application: "another"},
+	}}
+}
+
+// opened gets the token of a portal session of the application, "" where the user
+// may not make it.
+func (w *accessScene) opened(user *credential, application, scopes string) string {
+	w.t.Helper()
+	_, m := w.try(user, "POST", "/developers/portal-sessions",
+		`{"applicationId":"`+w.kept[application]+`","scopes":["`+strings.ReplaceAll(scopes, " ", `","`)+`"],"expiresInMinutes":1440}`)
+	if m.URL == "" {
+		return ""
+	}
+	_, fragment, _ := strings.Cut(m.URL, "#")
+	form := url.Values{"grant_type": {"urn:commerce-integration:grant-type:portal-session"}}.Encode() + "&" + fragment
+	return w.do("", "POST", "/oauth/token", form).AccessToken
+}
+
+func (w *accessScene) portalSessions() group {
+	const both = "webhooks:read webhooks:write"
+	owner := func(scope ...string) *credential {
+		g := issuer.Grant{Roles: []auth.Role{auth.Owner}}
+		if len(scope) > 0 {
+			g.Scope = &scope[0]
+		}
+		return &credential{token: w.user(g)}
+	}
+	session := func(name, token, application, scopes, carries string) credential {
+		return credential{name: name, token: token, application: application, scopes: scopes, carries: carries, session: true}
+	}
+	return group{"Portal sessions", "An OWNER made them with the scopes that the head says, for one application. They see events of all kinds, but for the one in brackets.", []credential{
+		session(both, w.opened(owner(), "application", both), "application", both, readScopes),
+		session("webhooks:read", w.opened(owner(), "application", "webhooks:read"), "application", "webhooks:read", readScopes),
+		session(both+" (orders)", w.opened(owner("developers:write orders:read "+both), "application", both), "application", both, "orders:read"),
+		session("another application's", w.opened(owner(), "another", both), "another", both, readScopes),
 	}}
 }
 

@@ -79,6 +79,7 @@ func tourSteps() []step {
 			"allow": ["orders:read"]}`},
 		{operation: "listGrants", path: application},
 		{operation: "listOwnGrants"},
+		{operation: "createPortalSession", body: `{"applicationId": "{application}", "scopes": ["webhooks:read", "webhooks:write"], "expiresInMinutes": 60, "theme": "dark"}`, keep: "session"},
 		{operation: "deleteGrant", path: map[string]string{"id": "application", "grantId": "grant"}},
 		{operation: "createToken", body: `{
 			"grant_type": "client_credentials", "client_id": "{applicationClient}", "client_secret": "{applicationSecret}", "scope": "orders:read webhooks:write"}`},
@@ -441,7 +442,7 @@ func (w *tour) follow(path ...string) node {
 
 // unique finds what is random in the answers: identifiers and secrets. Those of
 // the sample records are not.
-var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|"(cs_|whsec_|cis_live_)[^"]*"|"last4":"[^"]*"|"eyJ[^"]*"|ac_[0-9a-f-]{36}_[0-9A-Za-z]{40}`)
+var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|"(cs_|whsec_|cis_live_)[^"]*"|"last4":"[^"]*"|"eyJ[^"]*"|(?:ac|ps)_[0-9a-f-]{36}_[0-9A-Za-z]{40}`)
 
 // placeholders replace what is random by texts of the same form.
 type placeholders map[string]string
@@ -454,8 +455,8 @@ func (p placeholders) replace(text []byte) []byte {
 			return found
 		case bytes.HasPrefix(found, []byte(`"last4"`)):
 			return []byte(`"last4":"` + secretTail + `"`)
-		case bytes.HasPrefix(found, []byte("ac_")):
-			return []byte("ac_0192f0c9-0000-7000-8000-000000000000_" + strings.Repeat("example", 6)[:40])
+		case bytes.HasPrefix(found, []byte("ac_")), bytes.HasPrefix(found, []byte("ps_")):
+			return []byte(string(found[:3]) + "0192f0c9-0000-7000-8000-000000000000_" + strings.Repeat("example", 6)[:40])
 		case bytes.HasPrefix(found, []byte(`"eyJ`)):
 			return []byte(`"eyJhbGciOiJFUzI1NiJ9.eyJzY29wZSI6Im9yZGVyczpyZWFkIn0.c2lnbmF0dXJl"`)
 		case kind != nil:

@@ -60,7 +60,7 @@ func examples(t *testing.T) (read map[string]openapi.Example) {
 }
 
 // authorizers are the template's names for the kinds of access.
-var authorizers = map[api.Access]string{api.Public: "", api.Developer: "JwtOnly", api.User: "JwtOnly", api.Manager: "JwtOnly", api.Reader: "Any"}
+var authorizers = map[api.Access]string{api.Public: "", api.Developer: "JwtOnly", api.User: "JwtOnly", api.Manager: "JwtOnly", api.Subscriber: "JwtOnly", api.Reader: "Any"}
 
 func TestTheTemplateDeclaresExactlyTheRoutesInCode(t *testing.T) {
 	type target struct{ function, authorizer string }

@@ -110,6 +110,17 @@ func detours() []detour {
 				}
 			}
 		}},
+		{"a portal session", func(w *accessScene, c *credential, to reach) {
+			if token := w.opened(c, "application", "webhooks:read webhooks:write"); token != "" {
+				session := &credential{token: token, application: "application"}
+				w.reachOf(session, to)
+				for _, d := range detours() {
+					if d.name != "a portal session" {
+						d.take(w, session, to)
+					}
+				}
+			}
+		}},
 		{"a subscription", func(w *accessScene, c *credential, to reach) {
 			subscriptions := map[string][]commerce.Kind{"*": commerce.Kinds(), "payment.*": {commerce.KindOrder}}
 			for _, kind := range commerce.Kinds() {

@@ -25,7 +25,7 @@ type ClientStore interface {
 // behind, usually less than a second. It is safe for concurrent use.
 type Applications struct {
 	clients *recent[applicationKey, *account.Client]
-	grants  *recent[grantKey, bool] // whether it is there
+	grants  *recent[grantKey, *account.Grant] // nil: there is none
 }
 
 type (
@@ -45,28 +45,46 @@ func NewApplications(store ClientStore, clock func() time.Time) *Applications {
 		}
 		return store.EventualClient(ctx, k.organization, k.application)
 	}
-	readGrant := func(ctx context.Context, k grantKey, _, _ bool) (bool, error) {
+	readGrant := func(ctx context.Context, k grantKey, _ *account.Grant, _ bool) (*account.Grant, error) {
 		f, err := store.Grant(ctx, k.organization, k.application, k.grant)
-		return f != nil, err
+		if f == nil || err != nil {
+			return nil, err
+		}
+		g := f.Grant // without what its codes are checked against
+		return &g, nil
 	}
 	return &Applications{newRecent(read, clock), newRecent(readGrant, clock)}
 }
 
 // Refresh returns the principal of an application's token as the application is
-// now: without scopes that it may no longer have, and with its rate limit. It is
-// a denial when the application is suspended or deleted, or the token's grant was
+// now: without scopes that it may no longer have, and with its rate limit. The
+// scopes of a portal session do not depend on those of the application's tokens. It
+// is a denial when the application is suspended or deleted, or the token's grant was
 // revoked. A principal of another kind stays as it is.
 func (a *Applications) Refresh(ctx context.Context, p Principal) (Principal, *Denial, error) {
 	if p.Kind != KindApplication {
 		return p, nil, nil
 	}
 	key := applicationKey{p.OrganizationID, p.ApplicationID}
+	bounded := Scopes.grantedTo
+	var grant *account.Grant
+	if !p.GrantID.IsZero() {
+		// No token is older than its grant, and the reading is strongly consistent.
+		var err error
+		if grant, err = a.grants.get(ctx, grantKey{key, p.GrantID}); err != nil {
+			return Principal{}, nil, err
+		}
+		if grant != nil && grant.OfPortal() {
+			p.EventScopes = ScopesNamed(*grant.EventScopes)
+			bounded = func(s Scopes, _ *account.Client) Scopes { return s }
+		}
+	}
 	c, err := a.clients.get(ctx, key)
-	scopes := p.Scopes.grantedTo(c)
+	scopes := bounded(p.Scopes, c)
 	if err == nil && (c == nil || len(scopes) < len(p.Scopes)) {
 		// What was read may be older than the token, and than what it was made of.
 		c, err = a.clients.since(ctx, key, a.settled(p))
-		scopes = p.Scopes.grantedTo(c)
+		scopes = bounded(p.Scopes, c)
 	}
 	switch {
 	case err != nil:
@@ -77,26 +95,21 @@ func (a *Applications) Refresh(ctx context.Context, p Principal) (Principal, *De
 		return Principal{}, denial, nil
 	case c.Application.Status == account.Suspended:
 		return Principal{}, suspended(p), nil
+	case grant == nil && !p.GrantID.IsZero():
+		denial := deny("the grant of the bearer token was revoked or has expired; ask the user again")
+		denial.Of = p
+		return Principal{}, denial, nil
 	}
 	p.Scopes, p.RateLimit = scopes, c.Application.RateLimit
-	if p.GrantID.IsZero() {
-		return p, nil, nil
-	}
-	// No token is older than its grant, and the reading is strongly consistent.
-	granted, err := a.grants.get(ctx, grantKey{key, p.GrantID})
-	if err != nil || granted {
-		return p, nil, err
-	}
-	denial := deny("the grant of the bearer token was revoked or has expired; ask the user again")
-	denial.Of = p
-	return Principal{}, denial, nil
+	return p, nil, nil
 }
 
 // settled is a time at which the token had been made, so that a reading since then
-// shows every scope that it was made with. A token has whole seconds.
+// shows every scope that it was made with. A token has whole seconds. How long a
+// portal session's works is its own.
 func (a *Applications) settled(p Principal) time.Time {
 	made := p.ExpiresAt.Add(time.Second - apptoken.Lifetime)
-	if now := a.clients.now(); now.Before(made) {
+	if now := a.clients.now(); now.Before(made) || p.EventScopes != nil {
 		return now
 	}
 	return made

@@ -35,6 +35,7 @@ type Principal struct {
 	KeyID          value.ID // zero unless Kind is KindKey
 	GrantID        value.ID // zero unless an application acts in a user's name
 	Scopes         Scopes
+	EventScopes    Scopes     // read scopes that a portal session has for events alone; nil: it is none
 	SiteIDs        []value.ID // nil: every site; never empty
 	Networks       []string   // from which the credential is accepted; nil: from every address; never empty
 	RateLimit      int        // requests per 60 s of the subject
@@ -70,7 +71,7 @@ func (p *Principal) MayComeFrom(address string) bool {
 // such look: what a detour makes reaches every site, and the operations that make
 // it refuse a credential that is limited to sites.
 func (p *Principal) Lacks(scopes ...Scope) Scopes {
-	return slices.DeleteFunc(NewScopes(scopes...), p.Scopes.Has)
+	return slices.DeleteFunc(NewScopes(scopes...), func(s Scope) bool { return p.Scopes.Has(s) || p.EventScopes.Has(s) })
 }
 
 // Keys of the authorizer context. API Gateway hands every value on as text.

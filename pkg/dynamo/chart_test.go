@@ -38,7 +38,7 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	key, credential := account.NewKey(stored, value.NewID(), account.CreateApiKeyDto{Name: &name, Scopes: &scopes}, now)
 	must(t, table.CreateKey(ctx, org, key.APIKey, credential))
 
-	grant, _ := account.NewFamily(account.Grant{OrganizationID: org, ApplicationID: s.App, UserID: value.NewID()}, now)
+	grant, _ := account.NewFamily(account.Grant{OrganizationID: org, ApplicationID: s.App, UserID: value.NewID()}, account.GrantLifetime, now)
 	must(t, table.CreateGrant(ctx, grant))
 
 	_, err = table.PublishSigningKeys(ctx, apptoken.Published{})

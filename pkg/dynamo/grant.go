@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -9,16 +10,21 @@ import (
 )
 
 // CreateGrant stores a new grant. It is a fault limit_reached when the user has
-// granted [account.MaxGrants] to the application; of two that are stored at the
-// same time, each may be the last.
+// granted [account.MaxGrants] to the application, or has [account.MaxPortalSessions]
+// for it; of two that are stored at the same time, each may be the last.
 func (t *Table) CreateGrant(ctx context.Context, f *account.Family) error {
 	own := partition(userGrantsPartition(f.OrganizationID, f.UserID), f.ApplicationID.String()+"#")
-	others, err := collect(ctx, t, own, account.MaxGrants, docOf[account.Grant])
+	others, err := collect(ctx, t, own, 0, docOf[account.Grant])
 	if err != nil {
 		return err
 	}
-	if len(others) >= account.MaxGrants {
-		return fault.New(fault.Conflict, fault.CodeLimitReached, "you can have granted %d to an application: revoke one first", account.MaxGrants)
+	others = slices.DeleteFunc(others, func(g account.Grant) bool { return g.OfPortal() != f.OfPortal() })
+	most, what := account.MaxGrants, "grants to"
+	if f.OfPortal() {
+		most, what = account.MaxPortalSessions, "portal sessions for"
+	}
+	if len(others) >= most {
+		return fault.New(fault.Conflict, fault.CodeLimitReached, "you can have %d %s an application: revoke one first", most, what)
 	}
 	return orTaken(t.transact(ctx, "create a grant", t.grantWrites(f, ifAbsent)...))
 }

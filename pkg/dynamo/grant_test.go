@@ -25,7 +25,7 @@ func TestListsOfGrantsReadTheirOwnAlone(t *testing.T) {
 	shop, till, user := value.NewID(), value.NewID(), value.NewID()
 	grant := func(org, app, user value.ID) *account.Family {
 		t.Helper()
-		f, _ := account.NewFamily(account.Grant{OrganizationID: org, ApplicationID: app, UserID: user, Scopes: account.GrantScopes()}, now)
+		f, _ := account.NewFamily(account.Grant{OrganizationID: org, ApplicationID: app, UserID: user, Scopes: account.GrantScopes()}, account.GrantLifetime, now)
 		must(t, table.CreateGrant(t.Context(), f))
 		return f
 	}
@@ -70,7 +70,7 @@ func TestListsOfGrantsReadTheirOwnAlone(t *testing.T) {
 	for range account.MaxGrants {
 		grant(org, till, user)
 	}
-	f, _ := account.NewFamily(second.Grant, now)
+	f, _ := account.NewFamily(second.Grant, account.GrantLifetime, now)
 	if err := table.CreateGrant(t.Context(), f); !fault.Is(err, fault.Conflict) {
 		t.Errorf("one more than the limit: %v", err)
 	}

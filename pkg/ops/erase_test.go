@@ -169,7 +169,7 @@ func TestEraseLeavesNothing(t *testing.T) {
 	s.Endpoint(t, "*")
 	other.Endpoint(t, "*")
 	for _, of := range []state{s, other} {
-		grant, _ := account.NewFamily(account.Grant{OrganizationID: of.Org, ApplicationID: of.App, UserID: value.NewID()}, s.Now())
+		grant, _ := account.NewFamily(account.Grant{OrganizationID: of.Org, ApplicationID: of.App, UserID: value.NewID()}, account.GrantLifetime, s.Now())
 		if err := s.Table.CreateGrant(t.Context(), grant); err != nil {
 			t.Fatal(err)
 		}

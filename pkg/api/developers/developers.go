@@ -76,5 +76,5 @@ func (a *area) now() value.Time { return value.TimeOf(a.clock()) }
 func Operations(store Store, clock func() time.Time) []api.Operation {
 	a := &area{store, clock}
 	return append(slices.Concat(a.applicationOperations(), a.clientOperations(), a.keyOperations(), a.grantOperations()),
-		a.usageOperation(), a.failuresOperation(), a.auditOperation())
+		a.sessionOperation(), a.usageOperation(), a.failuresOperation(), a.auditOperation())
 }

@@ -19,6 +19,8 @@ const applicationGrantsPath = applicationPath + "/grants"
 type GrantStore interface {
 	Grants(ctx context.Context, organization, application value.ID) ([]account.Grant, error)
 	GrantsOf(ctx context.Context, organization, user value.ID) ([]account.Grant, error)
+	// CreateGrant may answer a fault limit_reached.
+	CreateGrant(ctx context.Context, f *account.Family) error
 	// Grant returns nil when there is none.
 	Grant(ctx context.Context, organization, application, id value.ID) (*account.Family, error)
 	// DeleteGrant reports whether there was one.
@@ -31,12 +33,13 @@ func (a *area) grantOperations() []api.Operation {
 		{
 			ID: "listGrants", Method: http.MethodGet, Path: applicationGrantsPath,
 			Summary: "List what users granted to an application", Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersRead,
-			List: list, Result: api.Page[account.Grant]{}, Handle: a.applicationGrants,
+			Description: "With the portal sessions that were made for it, whose eventScopes are not null.",
+			List:        list, Result: api.Page[account.Grant]{}, Handle: a.applicationGrants,
 		},
 		{
 			ID: "deleteGrant", Method: http.MethodDelete, Path: applicationGrantsPath + "/{grantId}", Tag: applicationsTag, Access: api.User,
 			Summary: "Revoke a grant",
-			Description: "Within 5 s its tokens are refused. You can revoke your own grants, and with developers:write those of others, " +
+			Description: "Or end a portal session. Within 5 s its tokens are refused. You can revoke your own grants, and with developers:write those of others, " +
 				"unless you are limited to sites: to everybody else a grant does not exist.",
 			Status: http.StatusNoContent, Audit: audit.GrantRevoked, Handle: a.revokeGrant,
 		},

@@ -15,7 +15,7 @@ import (
 func (s *service) granted(user *auth.Principal, app value.ID) account.Grant {
 	s.t.Helper()
 	grant := account.Grant{OrganizationID: user.OrganizationID, ApplicationID: app, UserID: user.UserID, Scopes: []string{"orders:read"}, ApplicationName: "Shop"}
-	family, _ := account.NewFamily(grant, s.Now())
+	family, _ := account.NewFamily(grant, account.GrantLifetime, s.Now())
 	if err := s.Table.CreateGrant(s.t.Context(), family); err != nil {
 		s.t.Fatal(err)
 	}

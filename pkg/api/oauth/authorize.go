@@ -101,7 +101,7 @@ func (a *area) grant(r *api.Request, client *account.Client, asked url.Values, s
 	if r.Principal.SiteIDs != nil {
 		grant.SiteIDs = &r.Principal.SiteIDs
 	}
-	family, code := account.NewFamily(grant, a.now())
+	family, code := account.NewFamily(grant, account.GrantLifetime, a.now())
 	family.Challenge, family.RedirectURI, family.Public = asked.Get("code_challenge"), asked.Get("redirect_uri"), client.Public
 	family.ChangedBy = r.Change(app.ID, family.ID)
 	return code, a.store.CreateGrant(r.Context(), family)

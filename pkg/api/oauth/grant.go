@@ -47,6 +47,12 @@ func (a *area) presentedIn(form map[string]string) (text string, take present, e
 		}
 		return text, func(f *account.Family) (string, error) { return f.Rotate(text, a.now()) }, nil
 	}
+	if form["grant_type"] == portalSession {
+		if text = form["code"]; text == "" {
+			return "", nil, invalidRequest("code is required")
+		}
+		return text, func(f *account.Family) (string, error) { return "", f.Open(text, a.now()) }, nil
+	}
 	if text = form["code"]; text == "" || form["code_verifier"] == "" {
 		return "", nil, invalidRequest("code and code_verifier are required")
 	}
@@ -104,8 +110,10 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 		}
 		token.RefreshToken = refresh
 		r.Principal.UserID, r.Principal.GrantID = family.UserID, id // for the log
-		if family.Answer, err = a.sealAnswer(family, token); err != nil {
-			return true, err
+		if refresh != "" {                                          // by which it can be asked for again
+			if family.Answer, err = a.sealAnswer(family, token); err != nil {
+				return true, err
+			}
 		}
 		return a.store.ReplaceGrant(r.Context(), family)
 	})
@@ -114,8 +122,12 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 
 // tokenOf makes an access token of the grant, as far as the application's tokens
 // may have its scopes now. Some clients ask again for scopes that the user left out.
+// A portal session has one token, until it ends.
 func (a *area) tokenOf(r *api.Request, client *account.Client, f *account.Family, asked string) (Token, error) {
-	scopes := auth.ScopesNamed(f.Scopes).Intersect(auth.ScopesNamed(client.TokenScopes))
+	scopes, lifetime := auth.ScopesNamed(f.Scopes), f.ExpiresAt.Std().Sub(a.now().Std())
+	if !f.OfPortal() {
+		scopes, lifetime = scopes.Intersect(auth.ScopesNamed(client.TokenScopes)), apptoken.Lifetime
+	}
 	if asked := auth.ParseScopes(asked); len(asked) > 0 {
 		scopes = scopes.Intersect(asked)
 	}
@@ -126,7 +138,7 @@ func (a *area) tokenOf(r *api.Request, client *account.Client, f *account.Family
 	if f.SiteIDs != nil {
 		user.SiteIDs = *f.SiteIDs
 	}
-	return a.sign(r, client.Application, scopes.String(), user)
+	return a.sign(r, client.Application, scopes.String(), user, lifetime)
 }
 
 func sealPurpose(f *account.Family) string { return "grant " + f.ID.String() }

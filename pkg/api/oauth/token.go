@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -19,6 +20,9 @@ const (
 	clientCredentials = "client_credentials"
 	authorizationCode = "authorization_code"
 	refreshToken      = "refresh_token"
+	// portalSession is an extension (RFC 6749, section 4.5): the page of the session
+	// presents the code, which is all that it has.
+	portalSession = "urn:commerce-integration:grant-type:portal-session"
 
 	// maxAttempts is how many wrong secrets, codes and refresh tokens in 60 s are looked at for a client.
 	// They count apart from the application's own requests, so that who knows a
@@ -28,7 +32,7 @@ const (
 
 // TokenRequest documents the form of a request for a token.
 type TokenRequest struct {
-	GrantType    string `json:"grant_type" enum:"client_credentials,authorization_code,refresh_token" doc:"client_credentials: for the application itself. authorization_code, refresh_token: in the name of a user who allowed it."`
+	GrantType    string `json:"grant_type" enum:"client_credentials,authorization_code,refresh_token,urn:commerce-integration:grant-type:portal-session" doc:"client_credentials: for the application itself. authorization_code, refresh_token: in the name of a user who allowed it. The last one: for the page of a portal session, which sends client_id and code alone."`
 	Scope        string `json:"scope" required:"false" doc:"Scopes separated by spaces, each one of the application's token scopes; in the name of a user those of the grant count. Absent: all of them."`
 	ClientID     string `json:"client_id" required:"false" format:"uuid" doc:"The application's clientId, unless it is sent by HTTP Basic."`
 	ClientSecret string `json:"client_secret" required:"false" doc:"The application's clientSecret, unless it is sent by HTTP Basic or the application is PUBLIC."`
@@ -42,7 +46,7 @@ type TokenRequest struct {
 type Token struct {
 	AccessToken  string `json:"access_token" doc:"Send it as Authorization: Bearer."`
 	TokenType    string `json:"token_type" doc:"Bearer."`
-	ExpiresIn    int    `json:"expires_in" doc:"Seconds until it expires: 3600."`
+	ExpiresIn    int    `json:"expires_in" doc:"Seconds until it expires: 3600, or those that a portal session still lasts."`
 	Scope        string `json:"scope" doc:"The granted scopes, separated by spaces."`
 	RefreshToken string `json:"refresh_token,omitzero" required:"false" doc:"Only in the name of a user: gets the next token, once."`
 }
@@ -60,7 +64,7 @@ func (a *area) tokenOperation() api.Operation {
 			"the application's rate limit. A token works for an hour. It ends within 5 s after the application is suspended or deleted; a rotation of the client secret leaves it valid. " +
 			"A token in the name of a user also ends with the grant. Each refresh token works once; the one before the newest gets " +
 			"the same answer again for 10 s, and any older one, or a second use of the code, ends the grant: invalid_grant. " +
-			"A grant ends after 30 days.",
+			"A grant ends after 30 days. The page of a portal session gets one token, by its code alone.",
 		Body: TokenRequest{}, BodyType: formType, Result: Token{},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
 		Handle: a.token, Counted: true, Refuse: &api.Refusals{Shape: TokenError{}, Answer: answerError},
@@ -77,13 +81,14 @@ func (a *area) token(r *api.Request) (*api.Response, error) {
 	case "":
 		return nil, invalidRequest("grant_type is required: send client_credentials, authorization_code or refresh_token")
 	case clientCredentials:
-	case authorizationCode, refreshToken:
+	case authorizationCode, refreshToken, portalSession:
 		give = a.grantedToken
 	default:
 		return nil, &refusal{
 			code: unsupportedGrantType, description: "grant_type must be client_credentials, authorization_code or refresh_token",
 		}
 	}
+	presented.needless = form["grant_type"] == portalSession
 	client, err := a.authenticate(r, presented)
 	if err != nil {
 		return nil, err
@@ -108,7 +113,7 @@ func (a *area) ownToken(r *api.Request, client *account.Client, form map[string]
 	if refused != nil {
 		return Token{}, refused
 	}
-	return a.sign(r, client.Application, scope, nil)
+	return a.sign(r, client.Application, scope, nil, apptoken.Lifetime)
 }
 
 // admit counts the request against the application's limit, and refuses one that
@@ -126,11 +131,11 @@ func (a *area) admit(r *api.Request, app *account.Application) error {
 }
 
 // sign makes a token of the application, in the user's name unless that is nil.
-func (a *area) sign(r *api.Request, app *account.Application, scope string, user *apptoken.ForUser) (Token, error) {
+func (a *area) sign(r *api.Request, app *account.Application, scope string, user *apptoken.ForUser, lifetime time.Duration) (Token, error) {
 	token, err := a.cfg.Signer.Sign(r.Context(), &apptoken.Grant{
-		Issuer: r.BaseURL, ClientID: app.ClientID, OrganizationID: app.OrganizationID, ApplicationID: app.ID, Scope: scope, User: user,
+		Issuer: r.BaseURL, ClientID: app.ClientID, OrganizationID: app.OrganizationID, ApplicationID: app.ID, Scope: scope, User: user, Lifetime: lifetime,
 	})
-	return Token{AccessToken: token, TokenType: "Bearer", ExpiresIn: int(apptoken.Lifetime.Seconds()), Scope: scope}, err
+	return Token{AccessToken: token, TokenType: "Bearer", ExpiresIn: int(lifetime.Seconds()), Scope: scope}, err
 }
 
 // notStored is demanded by RFC 6749, section 5.1, and due to errors, too.
@@ -169,6 +174,7 @@ func parseForm(body []byte) (map[string]string, error) {
 type credentials struct {
 	id, secret string
 	basic      bool // by HTTP Basic, which an answer challenges
+	needless   bool // the code alone is enough
 }
 
 func credentialsOf(header http.Header, form map[string]string) (c credentials, err error) {
@@ -210,8 +216,8 @@ func basic(header string) (id, secret string, err error) {
 	return id, secret, nil
 }
 
-// authenticate returns the client whose secret is presented, or a public one
-// that presents none.
+// authenticate returns the client whose secret is presented, or one that presents
+// none and is public or need not.
 func (a *area) authenticate(r *api.Request, c credentials) (*account.Client, error) {
 	refused := invalidClient(c.basic, "the client is not known or its secret is wrong")
 	id, err := value.ParseID(c.id)
@@ -224,7 +230,7 @@ func (a *area) authenticate(r *api.Request, c credentials) (*account.Client, err
 		return nil, err
 	case client == nil:
 		return nil, refused
-	case c.secret == "" && client.Public, client.Secrets.Accept(c.secret, value.TimeOf(a.cfg.Clock())):
+	case c.secret == "" && (client.Public || c.needless), client.Secrets.Accept(c.secret, value.TimeOf(a.cfg.Clock())):
 		return client, nil
 	}
 	return nil, a.wrong(r, client, refused)

@@ -49,6 +49,9 @@ func holders(access api.Access, scopes auth.Scopes) []string {
 	if access != api.Developer && access != api.User && can(granted) {
 		kinds = append(kinds, "an application's token")
 	}
+	if access == api.Subscriber {
+		kinds = append(kinds, "that of a portal session")
+	}
 	return kinds
 }
 

@@ -97,7 +97,7 @@ func (b *builder) add(op *api.Operation) error {
 		Parameters: b.parameters(op), Responses: b.responses(op), Deprecated: op.Deprecated != nil,
 	}
 	switch op.Access {
-	case api.Developer, api.User, api.Manager:
+	case api.Developer, api.User, api.Manager, api.Subscriber:
 		out.Security = []map[string][]string{{bearer: {}}}
 	case api.Reader:
 		out.Security = []map[string][]string{{apiKey: {}}, {bearer: {}}}

@@ -17,12 +17,12 @@ const alertsPath = "/developers/applications/{id}/alerts"
 func (a *area) alertOperations() []api.Operation {
 	return []api.Operation{
 		{
-			ID: "getApplicationAlerts", Method: http.MethodGet, Path: alertsPath,
+			ID: "getApplicationAlerts", Method: http.MethodGet, Path: alertsPath, Access: api.Manager,
 			Summary: "Read where an application's alerts go",
 			Result:  webhook.ApplicationAlerts{}, Handle: a.alerts,
 		},
 		{
-			ID: "setApplicationAlerts", Method: http.MethodPut, Path: alertsPath,
+			ID: "setApplicationAlerts", Method: http.MethodPut, Path: alertsPath, Access: api.Manager,
 			Summary: "Set where an application's alerts go",
 			Description: "The URL gets endpoint.failing, endpoint.disabling, endpoint.disabled, endpoint.recovered and event.failed of the application's " +
 				"endpoints, also of its only one, signed and retried like every event. It counts as one of the application's endpoints; its own failures send no alert. " +
@@ -34,7 +34,7 @@ func (a *area) alertOperations() []api.Operation {
 			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.ApplicationAlertsSet, Handle: a.setAlerts,
 		},
 		{
-			ID: "deleteApplicationAlerts", Method: http.MethodDelete, Path: alertsPath,
+			ID: "deleteApplicationAlerts", Method: http.MethodDelete, Path: alertsPath, Access: api.Manager,
 			Summary:     "Remove an application's alert URL",
 			Description: "Its pending and held alerts are cancelled; the history stays until it expires.",
 			Scope:       auth.WebhooksWrite, Status: http.StatusNoContent,

@@ -80,7 +80,7 @@ func (a *area) readsChanged(r *api.Request, change *webhook.UpdateWebhookEndpoin
 func (a *area) kept(r *api.Request, e *webhook.Endpoint) (scopes auth.Scopes, err error) {
 	schema := webhook.DeliveryList().Schema
 	for scope, types := range typesByScope() {
-		if r.Principal.Scopes.Has(scope) {
+		if len(r.Principal.Lacks(scope)) == 0 {
 			continue
 		}
 		found, err := a.cfg.History.Query(r.Context(), r.Organization(), columnar.Query{

@@ -2,13 +2,15 @@
 // of their events and the catalogue of event types. An id of another organization
 // is answered exactly as one that does not exist, an update applies to the very
 // state that If-Match named, and only the answer that makes a secret shows it.
-// An application's token manages what belongs to that application; whatever else
+// An application's token manages what belongs to that application, and so does that of
+// a portal session, but for its alerts; whatever else
 // the organization has is answered as if it did not exist, too.
 // The worker sends: an operation that asks for a delivery answers as soon as
 // the delivery is stored to be sent.
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -141,7 +143,7 @@ func Operations(store Store, cfg Config) []api.Operation {
 	operations = append(operations, a.statsOperation(), a.traceOperation(), catalogueOperation())
 	for i := range operations {
 		op := &operations[i]
-		op.Tag, op.Access = tag, api.Manager
+		op.Tag, op.Access = tag, cmp.Or(op.Access, api.Subscriber)
 		if op.Scope == "" {
 			op.Scope = auth.WebhooksRead
 		}

@@ -1,6 +1,7 @@
 package apptoken
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"errors"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 const (
-	// Lifetime is how long a token works.
+	// Lifetime is how long a token works, but for that of a portal session.
 	Lifetime = time.Hour
 	// Audience is the aud of every token: the service's API, whatever URL it is
 	// reached at.
@@ -46,7 +47,8 @@ type Grant struct {
 	OrganizationID value.ID
 	ApplicationID  value.ID
 	Scope          string
-	User           *ForUser // nil: the application's own
+	User           *ForUser      // nil: the application's own
+	Lifetime       time.Duration // 0: [Lifetime]
 }
 
 func (k *signingKey) sign(g *Grant, now time.Time) (string, error) {
@@ -57,7 +59,7 @@ func (k *signingKey) sign(g *Grant, now time.Time) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, &Claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: g.Issuer, Subject: subject.String(), Audience: jwt.ClaimStrings{Audience},
-			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(Lifetime)), ID: value.NewRandomID().String(),
+			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(cmp.Or(g.Lifetime, Lifetime))), ID: value.NewRandomID().String(),
 		},
 		ClientID: g.ClientID, Scope: g.Scope, OrganizationID: g.OrganizationID, ApplicationID: g.ApplicationID, User: g.User,
 	})

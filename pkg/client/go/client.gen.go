@@ -27,6 +27,27 @@ func (e ClientDtoType) Valid() bool {
 	}
 }
 
+// Defines values for CreatePortalSessionDtoTheme.
+const (
+	Auto  CreatePortalSessionDtoTheme = "auto"
+	Dark  CreatePortalSessionDtoTheme = "dark"
+	Light CreatePortalSessionDtoTheme = "light"
+)
+
+// Valid indicates whether the value is a known member of the CreatePortalSessionDtoTheme enum.
+func (e CreatePortalSessionDtoTheme) Valid() bool {
+	switch e {
+	case Auto:
+		return true
+	case Dark:
+		return true
+	case Light:
+		return true
+	default:
+		return false
+	}
+}
+
 // Address defines model for Address.
 type Address struct {
 	// City The city. null if unknown.
@@ -425,6 +446,24 @@ type CreateApplicationDto struct {
 	// Website The absolute URL of its website.
 	Website *string `json:"website,omitempty"`
 }
+
+// CreatePortalSessionDto defines model for CreatePortalSessionDto.
+type CreatePortalSessionDto struct {
+	// ApplicationID The application whose endpoints and deliveries the session shows.
+	ApplicationID string `json:"applicationId"`
+
+	// ExpiresInMinutes When the session ends, from now.
+	ExpiresInMinutes int64 `json:"expiresInMinutes"`
+
+	// Scopes webhooks:read to see them, webhooks:write to change, test and recover them.
+	Scopes []string `json:"scopes"`
+
+	// Theme The colours of the page. auto: as the system of who sees it has them.
+	Theme *CreatePortalSessionDtoTheme `json:"theme,omitempty"`
+}
+
+// CreatePortalSessionDtoTheme The colours of the page. auto: as the system of who sees it has them.
+type CreatePortalSessionDtoTheme string
 
 // CreateWebhookEndpointDto defines model for CreateWebhookEndpointDto.
 type CreateWebhookEndpointDto struct {
@@ -845,7 +884,10 @@ type Grant struct {
 	// CreatedAt When the user allowed it.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// ExpiresAt When it ends: 60 s after it was allowed, or 30 days once the application has got tokens.
+	// EventScopes Of a portal session: the read scopes of the records whose events it may subscribe to and see. It reads no record. null of what a user granted.
+	EventScopes []string `json:"eventScopes"`
+
+	// ExpiresAt When it ends: 60 s after it was allowed, or 30 days once the application has got tokens; a portal session that was opened, at the end of its time.
 	ExpiresAt time.Time `json:"expiresAt"`
 
 	// ID Its id.
@@ -854,7 +896,7 @@ type Grant struct {
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// RefreshedAt When the application last got tokens by it. null if it never did.
+	// RefreshedAt When the application last got tokens by it, or the portal session was opened. null if that never happened.
 	RefreshedAt *time.Time `json:"refreshedAt"`
 
 	// Scopes What the user allowed, sorted.
@@ -1342,6 +1384,21 @@ type Payment struct {
 
 	// Status The provider's status. null if unknown.
 	Status *string `json:"status"`
+}
+
+// PortalSession defines model for PortalSession.
+type PortalSession struct {
+	// ApplicationID The application that it is for.
+	ApplicationID string `json:"applicationId"`
+
+	// ExpiresAt When the session ends.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// ID The id of its grant, which the application's grants list and by which it is revoked.
+	ID string `json:"id"`
+
+	// URL Opens the session in a browser or a frame, once, within 60 s. Whoever opens it has the session.
+	URL string `json:"url"`
 }
 
 // PostRecordsDto defines model for PostRecordsDto.
@@ -3083,6 +3140,11 @@ func (c *Client) AllOwnGrants(ctx context.Context, params *ListOwnGrantsParams, 
 // AuthorizeApplication is POST /developers/grants: let an application act in your name.
 func (c *Client) AuthorizeApplication(ctx context.Context, body AuthorizationDto, options ...Option) (*Authorization, error) {
 	return ask[Authorization](ctx, c, "POST", "/developers/grants", nil, body, options)
+}
+
+// CreatePortalSession is POST /developers/portal-sessions: open the portal for a customer of yours.
+func (c *Client) CreatePortalSession(ctx context.Context, body CreatePortalSessionDto, options ...Option) (*PortalSession, error) {
+	return ask[PortalSession](ctx, c, "POST", "/developers/portal-sessions", nil, body, options)
 }
 
 // ListWebhookEndpoints is GET /developers/webhooks/endpoints: list the webhook endpoints.

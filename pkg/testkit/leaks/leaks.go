@@ -21,11 +21,11 @@ import (
 
 // form is the form of every secret that the service makes: API keys, client
 // secrets, webhook secrets, codes and refresh tokens, and tokens of its own and of users.
-var form = regexp.MustCompile(`cis_live_[0-9A-Za-z]{46}|cs_[0-9A-Za-z]{40}|whsec_[0-9A-Za-z+/]{43}=|(?:ac|rt)_[0-9a-f-]{36}(?:_[0-9A-Za-z]{40})+|eyJ[\w-]+\.[\w-]+\.[\w-]+`)
+var form = regexp.MustCompile(`cis_live_[0-9A-Za-z]{46}|cs_[0-9A-Za-z]{40}|whsec_[0-9A-Za-z+/]{43}=|(?:ac|ps|rt)_[0-9a-f-]{36}(?:_[0-9A-Za-z]{40})+|eyJ[\w-]+\.[\w-]+\.[\w-]+`)
 
 // makers are the methods, and the ends of the paths, that make a secret and show
 // it.
-var makers = []string{"POST /applications", "POST /api-keys", "POST /endpoints", "POST /rotate-secret", "POST /oauth/token", "POST /developers/grants", "PUT /alerts"}
+var makers = []string{"POST /applications", "POST /api-keys", "POST /endpoints", "POST /rotate-secret", "POST /oauth/token", "POST /developers/grants", "POST /portal-sessions", "PUT /alerts"}
 
 // partLength is how much of a secret counts as a leak, in bytes. More of one is
 // public only of an API key, whose secret part begins after its identifier.
@@ -84,7 +84,7 @@ func (w *Watch) add(secret string) {
 		core = secret[len("cis_live_")+8:]
 	case strings.HasPrefix(secret, "eyJ"):
 		core = secret[strings.LastIndexByte(secret, '.')+1:] // what is before it proves nothing
-	case strings.HasPrefix(secret, "ac_"), strings.HasPrefix(secret, "rt_"):
+	case strings.HasPrefix(secret, "ac_"), strings.HasPrefix(secret, "ps_"), strings.HasPrefix(secret, "rt_"):
 		core = secret[strings.LastIndexByte(secret, '_')+1:]
 	default:
 		_, core, _ = strings.Cut(secret, "_")
