@@ -11,16 +11,27 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
+// Origins are those that a page has to do with beside its own.
+type Origins struct {
+	Connect []string // they answer its scripts
+	Images  []string
+	Frames  []string // their pages may have it in a frame
+}
+
 // PageHeader returns the header of a page, or of its files, with how they may be
-// kept. It permits them their own files, the API and what the origins answer to
-// scripts, and nothing else: no other host, no inline script or style, no frame
-// around them.
-func PageHeader(caching string, origins ...string) http.Header {
-	connect := strings.Join(append([]string{"connect-src 'self'"}, origins...), " ")
+// kept. It permits them their own files, the API and the origins, and nothing else:
+// no other host, no inline script or style, no other frame around them.
+func PageHeader(caching string, with Origins) http.Header {
+	list := func(name string, origins []string) string {
+		return strings.Join(append([]string{name}, origins...), " ")
+	}
+	if len(with.Frames) == 0 {
+		with.Frames = []string{"'none'"}
+	}
 	return http.Header{
 		"Cache-Control": {caching},
-		"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " + connect +
-			"; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
+		"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; " + list("img-src 'self' data:", with.Images) + "; " +
+			list("connect-src 'self'", with.Connect) + "; form-action 'none'; base-uri 'none'; " + list("frame-ancestors", with.Frames)},
 		"Referrer-Policy": {"no-referrer"},
 	}
 }

@@ -55,6 +55,10 @@ type Config struct {
 	PortalClientID    string `env:"PORTAL_CLIENT_ID"`
 	PortalScope       string `env:"PORTAL_SCOPE" default:"openid"`
 	PortalTokenOrigin string `env:"PORTAL_TOKEN_ORIGIN"`
+	// PortalFrames are the origins whose pages may frame portal sessions, and
+	// PortalBrand how these look: both as [portal.ParseEmbedding] reads them.
+	PortalFrames string `env:"PORTAL_FRAMES"`
+	PortalBrand  string `env:"PORTAL_BRAND"`
 
 	// BasePath is the first segment of paths below a domain of one's own, ""
 	// for none.

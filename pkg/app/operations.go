@@ -60,15 +60,19 @@ func Portal(render Renderer) NewHandler[GatewayFunc] {
 			Issuer: d.Config.JWTIssuer, Audience: d.Config.JWTAudience,
 			ClientID: d.Config.PortalClientID, Scope: strings.ReplaceAll(d.Config.PortalScope, ",", " "), TokenOrigin: d.Config.PortalTokenOrigin,
 		}
-		return d.behindGateway(portalOperations(signIn, render), api.Config{}), nil
+		embedding, err := portal.ParseEmbedding(d.Config.PortalFrames, d.Config.PortalBrand)
+		if err != nil {
+			return nil, err
+		}
+		return d.behindGateway(portalOperations(signIn, embedding, render), api.Config{}), nil
 	}
 }
 
 // Renderer makes HTML of Markdown.
 type Renderer = func(markdown string) (string, error)
 
-func portalOperations(signIn portal.SignIn, render Renderer) []api.Operation {
-	return append(portal.Operations(signIn), docs.Operations(render)...)
+func portalOperations(signIn portal.SignIn, embedding portal.Embedding, render Renderer) []api.Operation {
+	return append(portal.Operations(signIn, embedding), docs.Operations(render)...)
 }
 
 // recordsShare is the part of memory, one of so many, that keeps records which

@@ -138,7 +138,7 @@ func source(r *api.Request, name string) (*api.Response, error) {
 }
 
 func headers(mediaType string) http.Header {
-	h := api.PageHeader(cacheable)
+	h := api.PageHeader(cacheable, api.Origins{})
 	if mediaType != "" {
 		h.Set("Content-Type", mediaType)
 	}

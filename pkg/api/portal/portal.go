@@ -7,7 +7,6 @@
 package portal
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"html"
@@ -49,17 +48,29 @@ type SignIn struct {
 	TokenOrigin string `json:"-"`        // of the token endpoint, where it is not the issuer's
 }
 
-// Operations returns the operations of the portal: its page, the files of the
-// page, and the way there from the root.
-func Operations(signIn SignIn) []api.Operation {
+// Operations returns the operations of the portal: its page, that of portal sessions,
+// the files of both, and the way there from the root.
+func Operations(signIn SignIn, embedding Embedding) []api.Operation {
 	files, err := fs.Sub(built, "dist")
 	if err != nil {
 		panic(err) // the name is a constant
 	}
-	return operations(files, signIn)
+	return operations(files, signIn, embedding)
 }
 
-func operations(files fs.FS, signIn SignIn) []api.Operation {
+// view is a page as it is served.
+type view struct {
+	script        string // that runs it
+	signIn, brand any    // what that learns; nil: nothing
+	with          api.Origins
+}
+
+func operations(files fs.FS, signIn SignIn, embedding Embedding) []api.Operation {
+	ordinary := &view{script: "main"}
+	if signIn.ClientID != "" {
+		ordinary.signIn, ordinary.with.Connect = signIn, originsOf(signIn.Issuer, signIn.TokenOrigin)
+	}
+	embedded := &view{script: sessionPage, brand: embedding, with: api.Origins{Images: originsOf(embedding.Logo), Frames: embedding.frames}}
 	return []api.Operation{
 		{
 			ID: "getRoot", Method: http.MethodGet, Path: "/", Tag: tag,
@@ -69,14 +80,23 @@ func operations(files fs.FS, signIn SignIn) []api.Operation {
 			ID: "getPortal", Method: http.MethodGet, Path: "/portal", Tag: tag,
 			Summary: "Use the service in a browser", MediaType: pageType,
 			AnyQuery: true, // identity providers lead back here, each with parameters of its own
-			Handle:   func(r *api.Request) (*api.Response, error) { return page(files, signIn, r) },
+			Handle:   func(r *api.Request) (*api.Response, error) { return page(files, ordinary, r) },
 		},
 		{
 			ID: "getPortalFile", Method: http.MethodGet, Path: "/portal/{file}", Tag: tag,
 			Summary: "Read a part of the page", MediaType: "*/*", AnyQuery: true,
-			Description: "authorize is the authorization endpoint of OAuth 2.0: the page asks the user what the query asks for.",
-			Handle:      func(r *api.Request) (*api.Response, error) { return file(files, signIn, r) },
-			Params:      []api.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name, or authorize."}},
+			Description: "authorize is the authorization endpoint of OAuth 2.0: the page asks the user what the query asks for. " +
+				"embed is the page of portal sessions, the only one that may be in a frame, of the operator's choice.",
+			Handle: func(r *api.Request) (*api.Response, error) {
+				switch r.PathText("file") {
+				case consent:
+					return page(files, ordinary, r)
+				case sessionPage:
+					return page(files, embedded, r)
+				}
+				return file(files, r)
+			},
+			Params: []api.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name, authorize or embed."}},
 		},
 	}
 }
@@ -93,8 +113,8 @@ func root(r *api.Request) (*api.Response, error) {
 
 // page answers the page, which learns here under which path the service is: it
 // may be below a stage or a base path, with and without a trailing slash. It also
-// learns how to sign in.
-func page(files fs.FS, signIn SignIn, r *api.Request) (*api.Response, error) {
+// learns how to sign in, or whose it is.
+func page(files fs.FS, v *view, r *api.Request) (*api.Response, error) {
 	body, err := fs.ReadFile(files, "index.html")
 	if err != nil {
 		return nil, notBuilt()
@@ -103,19 +123,19 @@ func page(files fs.FS, signIn SignIn, r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the base URL: %w", err)
 	}
-	var provider []byte
-	var origins []string
-	if signIn.ClientID != "" {
-		if provider, err = json.Marshal(signIn); err != nil {
-			return nil, err
-		}
-		origins = originsOf(signIn.Issuer, signIn.TokenOrigin)
+	signIn, err := json.Marshal(v.signIn)
+	if err != nil {
+		return nil, err
 	}
-	body = bytes.ReplaceAll(body, []byte("{{base}}"), []byte(html.EscapeString(base.EscapedPath())))
-	body = bytes.ReplaceAll(body, []byte("{{signIn}}"), []byte(html.EscapeString(string(provider))))
-	header := api.PageHeader(revalidated, origins...)
+	brand, err := json.Marshal(v.brand)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.NewReplacer("{{base}}", html.EscapeString(base.EscapedPath()), "{{script}}", v.script,
+		"{{signIn}}", html.EscapeString(string(signIn)), "{{brand}}", html.EscapeString(string(brand))).Replace(string(body))
+	header := api.PageHeader(revalidated, v.with)
 	header.Set("Content-Type", pageType)
-	return &api.Response{Raw: body, Header: header}, nil
+	return &api.Response{Raw: []byte(text), Header: header}, nil
 }
 
 // originsOf returns the origins of those addresses that have one.
@@ -128,14 +148,11 @@ func originsOf(addresses ...string) (origins []string) {
 	return origins
 }
 
-func file(files fs.FS, signIn SignIn, r *api.Request) (*api.Response, error) {
-	if r.PathText("file") == consent {
-		return page(files, signIn, r)
-	}
+func file(files fs.FS, r *api.Request) (*api.Response, error) {
 	if _, err := fs.Stat(files, "index.html"); err != nil {
 		return nil, notBuilt()
 	}
-	return api.File(files, r.PathText("file"), api.PageHeader(revalidated))
+	return api.File(files, r.PathText("file"), api.PageHeader(revalidated, api.Origins{}))
 }
 
 // notBuilt is the fault of a program without the page.

@@ -18,7 +18,7 @@ import (
 // serve answers a request to the portal of the files, below the base URL.
 func serve(t *testing.T, files fs.FS, baseURL, path string, headers ...string) *http.Response {
 	t.Helper()
-	return serveTo(t, operations(files, SignIn{}), baseURL, path, headers...)
+	return serveTo(t, operations(files, SignIn{}, Embedding{}), baseURL, path, headers...)
 }
 
 func serveTo(t *testing.T, operations []api.Operation, baseURL, path string, headers ...string) *http.Response {
@@ -91,16 +91,73 @@ func TestThePageKnowsWherePeopleSignInAndMayAskThere(t *testing.T) {
 		signIn        SignIn
 		page, connect string
 	}{
-		"nowhere":                         {SignIn{Issuer: "commerce"}, `<html data-sign-in="">`, "connect-src 'self';"},
+		"nowhere":                         {SignIn{Issuer: "commerce"}, `<html data-sign-in="null">`, "connect-src 'self';"},
 		"at the issuer":                   {at, named, "connect-src 'self' https://id.example;"},
 		"with a token endpoint elsewhere": {cognito, named, "connect-src 'self' https://id.example https://pool.auth.example;"},
 	} {
-		r := serveTo(t, operations(files, c.signIn), "https://a.example", "/portal?code=1&code=2&session_state=")
+		r := serveTo(t, operations(files, c.signIn, Embedding{}), "https://a.example", "/portal?code=1&code=2&session_state=")
 		if got := text(t, r); r.StatusCode != http.StatusOK || got != c.page {
 			t.Errorf("%s: got %d %s, want %s", name, r.StatusCode, got, c.page)
 		}
 		if got := r.Header.Get("Content-Security-Policy"); !strings.Contains(got, c.connect) {
 			t.Errorf("%s: policy %s, want %s", name, got, c.connect)
+		}
+	}
+}
+
+// The page of portal sessions knows no sign-in, and every other no frame.
+func TestOnlyThePageOfPortalSessionsMayBeInAFrame(t *testing.T) {
+	files := fstest.MapFS{
+		"index.html": {Data: []byte(`{{script}} {{signIn}} {{brand}}`)}, "embed.js.gz": packed(t, "hello()"),
+	}
+	signIn := SignIn{Issuer: "https://id.example", ClientID: "portal"}
+	branded, err := ParseEmbedding("https://app.example,http://localhost:*", `A"cme,#0055aa,https://cdn.example/logo.svg`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		embedding           Embedding
+		path, page, sources string
+	}{
+		"in frames of the operator's": {
+			branded, "/portal/embed", `embed null {&#34;name&#34;:&#34;A\&#34;cme&#34;,&#34;colour&#34;:&#34;#0055aa&#34;,&#34;logo&#34;:&#34;https://cdn.example/logo.svg&#34;}`,
+			"img-src 'self' data: https://cdn.example; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors https://app.example http://localhost:*",
+		},
+		"in none": {Embedding{}, "/portal/embed", "", "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
+		"the portal": {
+			branded, "/portal", "", "img-src 'self' data:; connect-src 'self' https://id.example; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+		},
+		"authorize": {branded, "/portal/authorize", "", "frame-ancestors 'none'"},
+		"a file":    {branded, "/portal/embed.js", "", "frame-ancestors 'none'"},
+	} {
+		r := serveTo(t, operations(files, signIn, c.embedding), "https://a.example", c.path)
+		if got := text(t, r); r.StatusCode != http.StatusOK || c.page != "" && got != c.page {
+			t.Errorf("%s: got %d %s, want %s", name, r.StatusCode, got, c.page)
+		}
+		if got := r.Header.Get("Content-Security-Policy"); !strings.HasSuffix(got, c.sources) {
+			t.Errorf("%s: policy %s, want %s", name, got, c.sources)
+		}
+	}
+}
+
+func TestAnEmbeddingIsOfOriginsAndABrand(t *testing.T) {
+	for _, c := range []struct {
+		frames, brand string
+		good          bool
+	}{
+		{"", "", true},
+		{"https://a.example:8443,http://127.0.0.1:3000", "Acme", true},
+		{"http://localhost:*", "Acme,#0055AA", true},
+		{"http://a.example", "", false},
+		{"https://a.example/", "", false},
+		{"https://a.example *", "", false},
+		{"", "Acme,red", false},
+		{"", strings.Repeat("a", 61), false},
+		{"", "Acme,#0055aa,https://a.example/;x", false},
+		{"", ",#0055aa", false},
+	} {
+		if _, err := ParseEmbedding(c.frames, c.brand); (err == nil) != c.good {
+			t.Errorf("%q %q: %v", c.frames, c.brand, err)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func (r *run) provision(ctx context.Context) (err error) {
 	}
 	r.model, err = template.Load(r.cfg.Template, map[string]string{
 		"JwtIssuer": r.servers.issuerURL, "JwtAudience": audience, "JwksUrl": r.servers.issuerURL + "/.well-known/jwks.json",
-		"PortalClientId":      clientID,
+		"PortalClientId": clientID, "PortalFrames": "http://localhost:*,http://127.0.0.1:*", "PortalBrand": "Tea shop,#f2c230",
 		"AllowPrivateTargets": fmt.Sprint(r.cfg.PrivateTargets), "ArnEndpoints": "all-accounts",
 		"OrganizationRateLimit": "1000000", // the demo's organization is the only one, and has all the load
 		r.model.Table.LogicalID: r.cfg.Table,

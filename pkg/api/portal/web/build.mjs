@@ -6,8 +6,10 @@ import { gzipSync } from "node:zlib";
 const dist = new URL("../dist/", import.meta.url);
 
 const { outputFiles } = await build({
-  entryPoints: ["src/main.tsx", "src/style.css"],
+  entryPoints: ["src/main.tsx", "src/embed.tsx", "src/style.css"],
   outdir: "out",
+  splitting: true,
+  chunkNames: "shared",
   bundle: true,
   minify: true,
   format: "esm",

@@ -1,7 +1,6 @@
 // The client of the service's API, made from the types of its OpenAPI document.
 import createClient, { type Client as ClientOf, type Middleware } from "openapi-fetch";
 import type { components, paths } from "./schema";
-import { credential } from "./signin";
 
 type Schemas = components["schemas"];
 export type Me = Schemas["Me"];
@@ -37,6 +36,14 @@ export const base = document.documentElement.dataset.base ?? "";
 export interface Rate {
   limit: number;
   remaining: number;
+}
+
+let credential: (leave: boolean) => Promise<string> = async () => "";
+
+// identify has the function called for the credential of each request: "" for none. Some can
+// only be renewed elsewhere; leave permits to go there.
+export function identify(by: typeof credential) {
+  credential = by;
 }
 
 let onRate: (rate: Rate) => void = () => {};

@@ -1,9 +1,10 @@
-// The portal: signing in, the frame around the pages, and which page is shown.
-import { render, type ComponentType } from "preact";
-import { useEffect, useErrorBoundary, useState } from "preact/hooks";
-import { api, ask, base, observe, type Me, type Rate } from "./api";
+// The portal: signing in, and its areas.
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { api, ask, base, identify, observe, type Me, type Rate } from "./api";
 import { Meter } from "./chart";
 import { count } from "./format";
+import { Frame, type Area } from "./frame";
 import { ApplicationPage } from "./pages/application";
 import { Applications } from "./pages/applications";
 import { Audit } from "./pages/audit";
@@ -21,18 +22,11 @@ import { SignaturePage } from "./pages/signature";
 import { SignIn } from "./pages/signin";
 import { TracePage } from "./pages/trace";
 import { You } from "./pages/you";
-import { link, tokenOfLink, useRoute, type Route } from "./route";
-import { can, kindOf, Session, why } from "./session";
-import { finish, forget, hasCredential, onSignedOut, paste, signOut } from "./signin";
+import { joinTabs } from "./poll";
+import { link, tokenOfLink, useRoute } from "./route";
+import { can, kindOf, Session } from "./session";
+import { credential, finish, forget, hasCredential, onSignedOut, paste, signOut } from "./signin";
 import { ThemeSwitch } from "./theme";
-import { Notice, Page } from "./ui";
-
-interface Area {
-  name: string;
-  path: string;
-  scope?: string; // that its pages take
-  pages: ComponentType<Route>[]; // by the number of segments after its path
-}
 
 const you: Area = { name: "You", path: "you", pages: [You] };
 const signature: Area = { name: "Signature checker", path: "signature", pages: [SignaturePage] };
@@ -45,8 +39,6 @@ const areas: Area[] = [
   { name: "Changes", path: "changes", pages: [Changes] },
   { name: "Received records", path: "posted", scope: "records:write", pages: [Receipts, ReceiptPage] },
   { name: "Who changed what", path: "audit", scope: "developers:admin", pages: [Audit] },
-  signature,
-  you,
 ];
 
 // asksConsent tells whether the address is the authorization endpoint's, whose query is an application's.
@@ -95,38 +87,26 @@ function App({ told }: { told: string }) {
           <Authorize signOut={end} />
         </main>
       ) : (
-        <Frame me={me} rate={rate} signOut={end} />
+        <Portal me={me} rate={rate} signOut={end} />
       )}
     </Session.Provider>
   );
 }
 
-function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void }) {
-  const route = useRoute();
-  const [open, setOpen] = useState(false); // the menu, where the screen is narrow
-  const [first = "", ...rest] = route.path;
-  const area = areas.find((a) => a.path === first);
+function Portal({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void }) {
   return (
-    <div class="frame">
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>
-        Skip to the content
-      </a>
-      <header class={open ? "side open" : "side"}>
-        <a class="brand" href={link("")}>
+    <Frame
+      areas={areas}
+      hidden={[signature, you]}
+      home=""
+      brand={
+        <>
           <img src={`${base}/portal/icon.svg`} alt="" width={24} height={24} /> Commerce Integration
-        </a>
-        <button type="button" class="menu" aria-expanded={open} onClick={() => setOpen(!open)}>
-          Menu
-        </button>
-        <nav aria-label="Areas" onClick={() => setOpen(false)}>
-          {areas.filter((a) => a !== you && a !== signature).map((a) => (
-            <a key={a.path} href={link(a.path)} aria-current={a === area ? "page" : undefined}>
-              {a.name}
-            </a>
-          ))}
-          <a href={`${base}/docs`}>Documentation</a>
-        </nav>
-        <div class="side-foot">
+        </>
+      }
+      more={<a href={`${base}/docs`}>Documentation</a>}
+      foot={
+        <>
           {rate && rate.remaining < rate.limit / 5 && (
             <div class="rate">
               <span>
@@ -143,34 +123,10 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
           <button type="button" onClick={signOut}>
             Sign out
           </button>
-        </div>
-      </header>
-      <main id="main" tabIndex={-1}>
-        <Content key={route.path.join("/")} area={area} me={me} route={{ ...route, path: rest }} />
-      </main>
-    </div>
+        </>
+      }
+    />
   );
-}
-
-function Content({ area, me, route }: { area?: Area; me: Me; route: Route }) {
-  const [broken] = useErrorBoundary();
-  const Shown = area?.pages[Math.min(route.path.length, area.pages.length - 1)];
-  if (!area || !Shown || broken) {
-    return (
-      <Page title="No such page">
-        <Notice>There is no page at this address.</Notice>
-      </Page>
-    );
-  }
-  const reason = area.scope ? why(me, area.scope) : "";
-  if (reason) {
-    return (
-      <Page title={area.name}>
-        <Notice>{reason}</Notice>
-      </Page>
-    );
-  }
-  return <Shown {...route} />;
 }
 
 // start signs in with the link of the address. It may be pasted into a tab that shows the
@@ -183,6 +139,8 @@ function start(told = "") {
   if (token || starts === 0) render(<App key={++starts} told={told} />, document.getElementById("app")!);
 }
 
+identify(credential);
+joinTabs();
 const told = await finish();
 addEventListener("hashchange", () => start());
 start(told);

@@ -4,7 +4,21 @@
 import { clientWith, type Client } from "./api";
 
 const pace = 5000;
-const tabs = new BroadcastChannel("polls");
+
+type Use = () => Promise<boolean>;
+type Lock = (name: string, of: { signal: AbortSignal }, use: Use) => Promise<boolean>;
+
+// Browsers have no locks for pages that came without TLS: there each tab keeps the pace alone.
+const alone: Lock = async (_, of, use) => of.signal.aborted || use();
+let lock = alone;
+let tabs: BroadcastChannel | undefined;
+
+// joinTabs has the page share its polls. That of a portal session does not: it has nothing to do
+// with others of its origin, and browsers keep locks from frames of other sites.
+export function joinTabs() {
+  tabs = new BroadcastChannel("polls");
+  if (navigator.locks) lock = navigator.locks.request.bind(navigator.locks) as Lock;
+}
 
 // Answer is one that a tab tells the others; of is the rights and the address that it is for.
 interface Answer {
@@ -19,7 +33,7 @@ export function inTurn(rights: string, left: AbortSignal): Client {
   return clientWith({
     onRequest: ({ request }) => turn(of(request), left),
     async onResponse({ request, response }) {
-      if (response.status === 200) tabs.postMessage({ of: of(request), headers: [...response.headers], body: await response.clone().text() } satisfies Answer);
+      if (tabs && response.status === 200) tabs.postMessage({ of: of(request), headers: [...response.headers], body: await response.clone().text() } satisfies Answer);
     },
   });
 }
@@ -35,16 +49,13 @@ function turn(of: string, left: AbortSignal): Promise<Response | undefined> {
       over.abort();
       resolve(answer);
     };
-    tabs.addEventListener("message", ({ data }: MessageEvent<Answer>) => data.of === of && end(new Response(data.body, data)), { signal });
+    tabs?.addEventListener("message", ({ data }: MessageEvent<Answer>) => data.of === of && end(new Response(data.body, data)), { signal });
     last = last.then(() => taken(signal, end)).catch(() => {}); // over before its time
   });
 }
 
 // taken calls begin when it is the tab's turn, which lasts until another may ask.
 async function taken(signal: AbortSignal, begin: () => void) {
-  // Browsers have no locks for pages that came without TLS: there each tab keeps the pace alone.
-  const alone = async (_: string, of: { signal: AbortSignal }, use: () => Promise<boolean>) => of.signal.aborted || use();
-  const lock = navigator.locks ? navigator.locks.request.bind(navigator.locks) : alone;
   const use = async () => {
     if (document.hidden) return false;
     begin();

@@ -69,8 +69,8 @@ export function forget() {
 
 let renewing: Promise<void> | undefined;
 
-// credential is what a request is sent with: "" for none. Without a refresh token only the
-// provider's page can renew a session; leave permits to go there.
+// credential is what a request is sent with. Without a refresh token only the provider's page
+// can renew a session.
 export async function credential(leave: boolean): Promise<string> {
   const now = session();
   if (now && now.renew < Date.now()) await (renewing ??= renewed(now, leave).finally(() => (renewing = undefined)));

@@ -57,7 +57,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
               "Object",
               object ? (
                 <>
-                  {kind ? <a href={link(`records/${kind}/${object}`)}>{object}</a> : object}{" "}
+                  {kind && can(me, `${kind}:read`) ? <a href={link(`records/${kind}/${object}`)}>{object}</a> : object}{" "}
                   <a href={link(`deliveries/trace/${object}`)}>What became of it</a>
                 </>
               ) : (

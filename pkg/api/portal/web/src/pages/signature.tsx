@@ -19,7 +19,7 @@ export function SignaturePage() {
       setVerdict(await check(pasted, () => setSearching(true)).finally(() => setSearching(false)));
     });
   return (
-    <Page title="Signature checker" actions={<a href={`${base}/docs/webhooks#verify`}>How signatures are made</a>}>
+    <Page title="Signature checker" actions={<a href={`${base}/docs/webhooks#verify`} target="_blank">How signatures are made</a>}>
       <p>Paste a request that your receiver got, and the endpoint's secret. Nothing of it leaves this page.</p>
       <form
         class="settings"

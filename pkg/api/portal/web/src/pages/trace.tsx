@@ -4,6 +4,7 @@ import { title } from "../format";
 import { listOf } from "../kinds";
 import { useLoad } from "../load";
 import { link, type Route } from "../route";
+import { can, useMe } from "../session";
 import { EndpointName, Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
 import { listEndpoints, nameOf, reasonOf, shown } from "../webhooks";
 
@@ -64,10 +65,11 @@ function Outcome({ of: e }: { of: TracedEndpoint }) {
   return e.outcome === "FILTERED" ? <a href={link(`endpoints/${e.endpointId}/delivery`)}>{status}</a> : status;
 }
 
-// RecordLink is the record's kind, which leads to it as long as it is there.
+// RecordLink is the record's kind, which leads to it as long as it is there, for who reads it.
 function RecordLink({ kind, id, deleted }: { kind: string; id: string; deleted: boolean }) {
+  const me = useMe();
   const name = title(kind.toUpperCase());
-  return deleted ? <>{name}</> : <a href={link(`records/${listOf(kind)}/${id}`)}>{name}</a>;
+  return deleted || !can(me, `${listOf(kind)}:read`) ? <>{name}</> : <a href={link(`records/${listOf(kind)}/${id}`)}>{name}</a>;
 }
 
 const absences: Record<string, string> = {

@@ -71,7 +71,7 @@ function Grants() {
           id={(grant) => grant.id}
           empty="None. An application asks you first."
           columns={[
-            { label: "Application", cell: (grant) => grant.applicationName },
+            { label: "Application", cell: (grant) => (grant.eventScopes ? `${grant.applicationName}, a portal session` : grant.applicationName) },
             { label: "May", cell: (grant) => grant.scopes.join(", ") },
             { label: "Allowed", cell: (grant) => <Time at={grant.createdAt} /> },
             { label: "Last used", cell: (grant) => <Time at={grant.refreshedAt} never="never" /> },
