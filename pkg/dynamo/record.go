@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -70,15 +72,18 @@ func (t *Table) RecordsSince(
 // than to read by key.
 const minNear = 32 * Shards
 
+// nearQueries is how many queries NearRecords makes at a time.
+const nearQueries = 5
+
 // NearRecords is Records for many ids in ascending order that are near to one
 // another, as in a walk. It queries the shards, for a read unit for each 4 KB of
 // all that is between the ids, where Records takes one at least for each record.
 // What it does not find so is not in the answer, and has to be read by Records.
 //
-// The shards are alike. So it ends with the first one that shows that the others
-// are not worth it: where more than a fifth of what it reads is between the ids,
-// where a query ends at its 1 MB, and where all shards together would have more
-// than maxBytes.
+// The shards are alike. So the first one shows whether the others are worth it, which
+// it then reads several at a time: not where more than a fifth of what it reads is
+// between the ids, where a query ends at its 1 MB, and where all shards together would
+// have more than maxBytes.
 func (t *Table) NearRecords(
 	ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID, maxBytes int,
 ) (map[value.ID]*commerce.Stored, error) {
@@ -90,24 +95,34 @@ func (t *Table) NearRecords(
 		byShard[shardOf(id)] = append(byShard[shardOf(id)], id)
 	}
 	found, size := make(map[value.ID]*commerce.Stored, len(ids)), 0
-	for shard, ids := range byShard {
+	var mu sync.Mutex
+	read := func(ctx context.Context, shard int) (whole bool, err error) {
+		ids := byShard[shard]
 		if len(ids) == 0 {
-			continue
+			return true, nil
 		}
 		in := between(recordPartition(org, string(kind), shard), ids[0].String(), ids[len(ids)-1].String())
 		in.Limit = aws.Int32(int32(len(ids) + len(ids)/4)) //nolint:gosec // a page of ids
 		records, next, err := page(ctx, t, in, decodeRecord)
-		if err != nil {
-			return nil, err
-		}
+		mu.Lock()
+		defer mu.Unlock()
 		for _, s := range records {
 			found[s.ID], size = s, size+len(s.Doc)
 		}
-		if next != "" || size*Shards > maxBytes*(shard+1) {
-			break
-		}
+		return next == "", err
 	}
-	return found, nil
+	if whole, err := read(ctx, 0); err != nil || !whole || size*Shards > maxBytes {
+		return found, err
+	}
+	group, reading := errgroup.WithContext(ctx)
+	group.SetLimit(nearQueries)
+	for shard := 1; shard < Shards; shard++ {
+		group.Go(func() error {
+			_, err := read(reading, shard)
+			return err
+		})
+	}
+	return found, group.Wait()
 }
 
 // Changed is the [fault.ErrChanged] of a put, with the record that the table holds.
