@@ -68,6 +68,7 @@ RULES = {
     "applicationId": "not_allowed", "status": "not_allowed", "organizationId": "not_allowed",
     "events": "not_allowed",  # an endpoint's delivery settings name fields of others
     "search": "out_of_range",  # more than ten words
+    "limit": "out_of_range",  # more than 100 entries but in a walk
     "expiresAt": "out_of_range", "from": "out_of_range", "to": "out_of_range", "since": "out_of_range", "until": "out_of_range",
     "name": "invalid_format", "description": "invalid_format",  # control characters
 }

@@ -25,7 +25,7 @@ var deletionSchema = columnar.MustSchema("deletions",
 func DeletionList() *lists.List { return deletionList }
 
 var deletionList = &lists.List{
-	Name: "deletions", Schema: deletionSchema, Walk: true, Sync: "deletedFrom",
+	Name: "deletions", Schema: deletionSchema, Walk: true, Most: lists.MaxWalk, Sync: "deletedFrom",
 	Orders: []lists.Order{lists.By("deletedAt")},
 	Filters: []lists.Filter{
 		{Name: "kind", Kind: lists.Enum, Column: "kind", Values: Kind("").Values(), Description: "The kind of the deleted record."},

@@ -71,7 +71,7 @@ func define[S, I any, P interface {
 	d.record = func() any { return new(S) }
 	d.input = func() input { return P(new(I)) }
 	d.page = lists.Page[S]{}
-	d.list = &lists.List{Name: d.plural, Walk: true, Sync: "updatedFrom", Orders: d.orders}
+	d.list = &lists.List{Name: d.plural, Walk: true, Most: lists.MaxWalk, Sync: "updatedFrom", Orders: d.orders}
 	shape := shapeOf(d)
 	for _, f := range append(slices.Clone(d.filters), commonFilters()...) {
 		d.list.Filters = append(d.list.Filters, shape.filter(f))

@@ -2,6 +2,7 @@ package lists
 
 import (
 	"maps"
+	"net/url"
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -15,6 +16,7 @@ type List struct {
 	Filters []Filter
 	Orders  []Order // the first is the default
 	Walk    bool    // afterId is accepted
+	Most    int     // entries on a page of a walk; 0: MaxLimit, as on other pages
 	Sync    string  // the parameter that takes [Answer.SyncFrom]; "" when answers have none
 }
 
@@ -31,6 +33,11 @@ type Filter struct {
 	Max         int                 // of IDs
 	Description string
 	Default     string // as documented; the owner applies it
+}
+
+// Walks reports whether a query string asks for a walk by id.
+func (l *List) Walks(query url.Values) bool {
+	return l.Walk && (query.Has(ParamAfterID) || query.Get(paramOrderBy) == byID)
 }
 
 // words are what an Enum takes: its values, then its sets by name.

@@ -23,6 +23,7 @@ const (
 const (
 	MaxPage      = 1<<31 - 1
 	MaxLimit     = 100
+	MaxWalk      = 1000 // of the lists that have larger pages in a walk
 	DefaultLimit = 20
 
 	maxSearch = 200 // code points
@@ -54,7 +55,7 @@ func (l *List) Params() []Param {
 			Description: "The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.",
 		},
 		{
-			Name: paramLimit, Type: "integer", Default: strconv.Itoa(DefaultLimit), Min: bound(1), Max: bound(MaxLimit),
+			Name: paramLimit, Type: "integer", Default: strconv.Itoa(DefaultLimit), Min: bound(1), Max: bound(int64(max(MaxLimit, l.Most))),
 			Description: "The number of entries on a page.",
 		},
 		{
@@ -65,6 +66,9 @@ func (l *List) Params() []Param {
 			Name: paramDirection, Type: "string", Enum: []string{"asc", "desc"},
 			Description: "The direction, in any case; without orderBy it applies to the default order.",
 		},
+	}
+	if l.Most > MaxLimit {
+		params[1].Description += " More than " + strconv.Itoa(MaxLimit) + " only in a walk by id."
 	}
 	if l.Walk {
 		params[2].Description += " id walks the list, as afterId does."

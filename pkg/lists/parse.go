@@ -58,10 +58,14 @@ func (p *parser) get(name string) (text string, ok bool) {
 
 func (p *parser) page() {
 	p.integer(ParamPage, MaxPage, &p.q.Page)
-	p.integer(paramLimit, MaxLimit, &p.q.Limit)
 	if p.list.Walk {
 		p.walk()
 	}
+	most := MaxLimit
+	if p.list.Walks(p.values) {
+		most = max(most, p.list.Most)
+	}
+	p.integer(paramLimit, most, &p.q.Limit)
 }
 
 // walk reads where a walk by id goes on: behind afterId; with orderBy=id alone it

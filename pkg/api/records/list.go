@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -69,38 +70,67 @@ func (a *area) categories(r *api.Request) commerce.Finder {
 // answer finds the page in the view and reads its records, as the view knows
 // them or later.
 func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query, now value.Time) (*api.Response, error) {
-	documents, result, err := api.FullPage(r, func(limit int) (lists.Answer, error) {
-		indexed.Limit = limit
-		return a.views.QueryWeighed(r.Context(), r.Organization(), a.lists[kind], indexed, r.ReadsNow(), r.AdmitUnits)
+	var near map[value.ID]*commerce.Stored
+	var read [][]byte
+	documents, result, err := api.FullPage(r, func(limit int) (found lists.Answer, err error) {
+		indexed.Limit, read = limit, nil
+		found, near, err = a.find(r, kind, indexed)
+		return found, err
 	}, func(hits []columnar.Hit) ([]columnar.Hit, [][]byte, error) {
-		return a.documents(r, kind, indexed, hits)
+		shown, found, err := a.documents(r, kind, indexed, hits, near)
+		if err != nil {
+			return nil, nil, err
+		}
+		// Now, since the records of a whole page may not fit into memory.
+		read = append(read, found...)
+		return shown, found, checkSize(r.List, read[:min(len(read), r.List.Limit)])
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := checkSize(r.List, documents); err != nil {
 		return nil, err
 	}
 	body := page(kind, documents, r.PageMeta(result.Total), now)
 	return &api.Response{Raw: body, Header: r.IndexedHeader(result)}, nil
 }
 
+// find asks the view, and reads together what lies together of a walk's large page.
+func (a *area) find(r *api.Request, kind commerce.Kind, q columnar.Query) (
+	found lists.Answer, near map[value.ID]*commerce.Stored, err error,
+) {
+	found, err = a.views.QueryWeighed(r.Context(), r.Organization(), a.lists[kind], q, r.ReadsNow(), r.AdmitUnits)
+	if err != nil || r.List.Limit <= lists.MaxLimit {
+		return found, nil, err
+	}
+	var ids []value.ID
+	for _, hit := range found.Hits {
+		if a.cached.get(cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}) == nil {
+			ids = append(ids, hit.ID)
+		}
+	}
+	near, err = a.store.NearRecords(r.Context(), r.Organization(), kind, ids, maxPageBytes)
+	return found, near, err
+}
+
 // documents returns the hits that are shown and their stored JSON, in their
-// order. A record that was changed after the view saw it is checked against the
-// query again, and left out when it is no longer an answer to it or no longer
-// visible.
+// order, and reads what is neither cached nor in near. A record that was changed after
+// the view saw it is checked against the query again, and left out when it is no longer
+// an answer to it or no longer visible.
 func (a *area) documents(
-	r *api.Request, kind commerce.Kind, q columnar.Query, hits []columnar.Hit,
+	r *api.Request, kind commerce.Kind, q columnar.Query, hits []columnar.Hit, near map[value.ID]*commerce.Stored,
 ) (shown []columnar.Hit, documents [][]byte, err error) {
 	documents = make([][]byte, len(hits))
 	missing := map[value.ID]value.Time{}
+	complete := true
 	for i, hit := range hits {
 		key := cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}
-		if documents[i] = a.cached.get(key); documents[i] == nil {
+		if documents[i] = a.cached.get(key); documents[i] != nil {
+			continue
+		}
+		complete = false
+		if near[hit.ID] == nil {
 			missing[hit.ID] = key.revision
 		}
 	}
-	if len(missing) == 0 {
+	if complete {
 		return hits, documents, nil
 	}
 	stored, err := a.store.RecordsSince(r.Context(), r.Organization(), kind, missing)
@@ -111,7 +141,7 @@ func (a *area) documents(
 	for i, hit := range hits {
 		document := documents[i]
 		if document == nil {
-			if document, err = a.document(stored[hit.ID], kind, q, hit); err != nil {
+			if document, err = a.document(cmp.Or(near[hit.ID], stored[hit.ID]), kind, q, hit); err != nil {
 				return nil, nil, err
 			}
 		}

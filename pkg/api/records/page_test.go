@@ -155,6 +155,46 @@ func TestAPageThatIsTooLargeNamesALimitThatFits(t *testing.T) {
 	}
 }
 
+func TestOnlyAWalkHasLargePages(t *testing.T) {
+	s := newShelf()
+	for n := range 1001 {
+		s.put(t, commerce.KindCategory, map[string]any{"id": numbered(n), "name": "c"})
+	}
+	api := s.serve()
+	for query, want := range map[string]int{
+		"limit=1000&orderBy=id": 1000, "limit=1000&afterId=" + value.ID{}.String(): 1000, "limit=1001&orderBy=id": 0, "limit=0&orderBy=id": 0,
+		"limit=100": 100, "limit=101": 0, "limit=101&orderBy=name": 0, "limit=101&page=2": 0,
+	} {
+		a := ask(t, api, user(), "/api/categories?"+query)
+		if want == 0 && a.status == http.StatusBadRequest && a.problem(t).Details[0].Field == "limit" {
+			continue
+		}
+		if got := len(a.page(t).Data); got != want {
+			t.Errorf("%s: got %d entries, want %d", a.asked, got, want)
+		}
+	}
+}
+
+func TestALargePageOfAWalkNamesTheLimitThatFits(t *testing.T) {
+	s := newShelf()
+	for n := range 300 {
+		s.put(t, commerce.KindProduct, map[string]any{"id": numbered(n + 1), "name": "p", "description": "-"})
+		s.enlarge(numbered(n+1), `"-"`, `"`+strings.Repeat("x", 30<<10)+`"`)
+	}
+	api := s.serve()
+	a := ask(t, api, user(), "/api/products?orderBy=id&limit=1000")
+	named := namedLimit.FindSubmatch(a.body)
+	if a.status != http.StatusBadRequest || a.problem(t).Code != "page_too_large" || named == nil {
+		t.Fatalf("got %d %.300s, want 400 page_too_large that names a limit", a.status, a.body)
+	}
+	limit, _ := strconv.Atoi(string(named[1]))
+	for n, want := range map[int]int{limit: http.StatusOK, limit + 1: http.StatusBadRequest} {
+		if a := ask(t, api, user(), fmt.Sprintf("/api/products?orderBy=id&limit=%d", n)); a.status != want {
+			t.Errorf("limit=%d: got %d, want %d", n, a.status, want)
+		}
+	}
+}
+
 func TestMeTellsWhatACredentialStandsFor(t *testing.T) {
 	api := newHarness(t, present).serve()
 	const org = `{"organizationId":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00",`

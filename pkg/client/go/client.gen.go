@@ -2160,7 +2160,7 @@ type ListCategoriesParams struct {
 	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit The number of entries on a page.
+	// Limit The number of entries on a page. More than 100 only in a walk by id.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for order, name and desc for createdAt, updatedAt. id walks the list, as afterId does.
@@ -2235,7 +2235,7 @@ type ListCustomersParams struct {
 	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit The number of entries on a page.
+	// Limit The number of entries on a page. More than 100 only in a walk by id.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for lastName and desc for createdAt, updatedAt, totalSpent, ordersCount. id walks the list, as afterId does.
@@ -2295,7 +2295,7 @@ type ListDeletionsParams struct {
 	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit The number of entries on a page.
+	// Limit The number of entries on a page. More than 100 only in a walk by id.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
@@ -2322,7 +2322,7 @@ type ListInvoicesParams struct {
 	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit The number of entries on a page.
+	// Limit The number of entries on a page. More than 100 only in a walk by id.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for invoiceNumber and desc for issuedAt, createdAt, updatedAt, dueAt, total. id walks the list, as afterId does.
@@ -2409,7 +2409,7 @@ type ListOrdersParams struct {
 	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit The number of entries on a page.
+	// Limit The number of entries on a page. More than 100 only in a walk by id.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for orderNumber and desc for placedAt, createdAt, updatedAt, total. id walks the list, as afterId does.
@@ -2487,7 +2487,7 @@ type ListProductsParams struct {
 	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
-	// Limit The number of entries on a page.
+	// Limit The number of entries on a page. More than 100 only in a walk by id.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is asc for name, sku and desc for createdAt, updatedAt, sellingPrice, purchasePrice. id walks the list, as afterId does.
