@@ -183,7 +183,7 @@ func (x *exchange) content() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return body, x.checkAccept()
+	return body, x.chooseMediaType()
 }
 
 // request makes the checks of parameters.
@@ -198,7 +198,7 @@ func (x *exchange) request(body []byte, lock *idempotency.Lock) (*Request, error
 	}
 	req := &Request{
 		Principal: x.caller.Principal, Query: query, Header: x.r.Header, Body: body,
-		BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), x: x, op: x.op, lock: lock, ids: ids, texts: texts,
+		MediaType: x.mediaType, BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), x: x, op: x.op, lock: lock, ids: ids, texts: texts,
 	}
 	if x.op.Sited() {
 		if x.siteErr != nil {
@@ -249,32 +249,57 @@ func checkContentType(header http.Header, want string) error {
 	return nil
 }
 
-// checkAccept refuses only a request whose Accept excludes JSON.
-func (x *exchange) checkAccept() error {
-	if x.op.MediaType != "" {
+// chooseMediaType takes, of what the operation can answer, what Accept prefers, and
+// JSON among equals. It refuses only a request whose Accept excludes all.
+func (x *exchange) chooseMediaType() error {
+	if x.mediaType = x.op.MediaType; x.mediaType != "" {
 		return nil
 	}
+	x.mediaType = JSON
 	given := x.r.Header.Values("Accept")
-	if strings.TrimSpace(strings.Join(given, "")) != "" && !accepts(given, "*/*", "application/*", "application/json") {
-		return fault.New(fault.NotAcceptable, "not_acceptable", "answers are application/json; Accept must allow it")
+	if strings.TrimSpace(strings.Join(given, "")) == "" {
+		return nil
+	}
+	best := quality(given, "*/*", "application/*", JSON)
+	offered, hint := JSON, ""
+	switch {
+	case best == 1 || !x.op.Rows:
+	case x.op.List == nil || x.op.List.Walks(x.r.URL.Query()):
+		offered += ", " + NDJSON + " and " + CSV
+		for _, offer := range []string{NDJSON, CSV} {
+			group, _, _ := strings.Cut(offer, "/")
+			if q := quality(given, "*/*", group+"/*", offer); q > best {
+				x.mediaType, best = offer, q
+			}
+		}
+	default:
+		hint = ", or add orderBy=id, which walks the list, for " + NDJSON + " or " + CSV
+	}
+	if best == 0 {
+		return fault.New(fault.NotAcceptable, "not_acceptable", "answers are %s; Accept must allow it%s", offered, hint)
 	}
 	return nil
 }
 
-// accepts reports whether the headers, Accept or one like it, take one of the
-// names: the last that they have decides, and q=0 excludes (RFC 9110, section 12.5).
-func accepts(headers []string, names ...string) bool {
-	best, allowed := 0, false
+// quality is the q with which the headers, Accept or one like it, take something by
+// one of its names: that of the last name which they have; 0 excludes it (RFC
+// 9110, section 12.5).
+func quality(headers []string, names ...string) (q float64) {
+	best := 0
 	for part := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		name, params, err := mime.ParseMediaType(part)
 		rank := slices.Index(names, name)
 		if err != nil || rank < best {
 			continue
 		}
-		q, err := strconv.ParseFloat(params["q"], 64)
-		best, allowed = rank, params["q"] == "" || err == nil && q > 0
+		best, q = rank, 1
+		if text := params["q"]; text != "" {
+			if q, err = strconv.ParseFloat(text, 64); err != nil {
+				q = 0
+			}
+		}
 	}
-	return allowed
+	return q
 }
 
 // query refuses parameters that the operation does not take, those given twice

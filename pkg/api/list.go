@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,7 @@ func AnswerPage[T any](r *Request, data []T, total int, last *value.ID) (*Respon
 
 // AnswerIndexed is AnswerPage for a list that an index answers.
 func AnswerIndexed[T any](r *Request, data []T, answer lists.Answer) (*Response, error) {
-	return &Response{JSON: Page[T]{Data: data, Meta: r.PageMeta(answer.Total)}, Header: r.IndexedHeader(answer)}, nil
+	return &Response{JSON: Page[T]{Data: data, Meta: r.PageMeta(answer.Total)}, Header: r.IndexedHeader(answer, LastOf(r.List, answer.Hits))}, nil
 }
 
 // maxLeftOut is how many entries that are not shown a page passes over at most.
@@ -71,18 +72,23 @@ func FullPage[T any](
 	}
 }
 
-// IndexedHeader is the header of a page that an index answers: its links and,
-// on the first page of a list or walk, the time from which to ask next.
-func (r *Request) IndexedHeader(answer lists.Answer) http.Header {
-	h := r.PageLinks(answer.Total, LastOf(r.List, answer.Hits))
+// IndexedHeader is the header of a page that an index answers: its links, as
+// PageLinks makes them, and, on the first page of a list or walk, the time from which
+// to ask next.
+func (r *Request) IndexedHeader(answer lists.Answer, last *value.ID) http.Header {
+	h := r.PageLinks(answer.Total, last)
 	if r.List.Page == 1 && !r.continuesWalk() {
 		h.Set(syncHeader, answer.SyncFrom.String())
 	}
 	return h
 }
 
-// syncHeader gives the time from which a client asks next.
-const syncHeader = "X-Sync-From"
+// Headers that say how a client goes on: with a list from a time, in the feed of
+// changes behind a cursor.
+const (
+	syncHeader   = "X-Sync-From"
+	CursorHeader = "X-Next-Cursor"
+)
 
 // ReadsNow reports whether a list is to be read as it is now: when the request
 // says Cache-Control: no-cache, and on each further page of a walk by id. Such
@@ -127,7 +133,7 @@ func (r *Request) PageMeta(total int) Meta {
 // last, as far as they exist. In a walk by id there are only first and next.
 func (r *Request) PageLinks(total int, last *value.ID) http.Header {
 	var links []string
-	query := r.linkedQuery()
+	query := r.linkedQuery(lists.ParamPage, lists.ParamAfterID)
 	link := func(rel, name, text string) {
 		links = append(links, "<"+r.BaseURL+r.Path()+"?"+query+name+"="+text+`>; rel="`+rel+`"`)
 	}
@@ -151,11 +157,16 @@ func (r *Request) PageLinks(total int, last *value.ID) http.Header {
 	return http.Header{"Link": {strings.Join(links, ", ")}}
 }
 
+// LinkTo is the URL of the request with another value of a parameter.
+func (r *Request) LinkTo(name, text string) string {
+	return r.BaseURL + r.Path() + "?" + r.linkedQuery(name) + name + "=" + text
+}
+
 // linkedQuery is the part of the query string that all pages share.
-func (r *Request) linkedQuery() string {
+func (r *Request) linkedQuery(own ...string) string {
 	kept := make(url.Values, len(r.Query))
 	for name, given := range r.Query {
-		if name != lists.ParamPage && name != lists.ParamAfterID {
+		if !slices.Contains(own, name) {
 			kept[name] = given
 		}
 	}

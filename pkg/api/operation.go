@@ -50,6 +50,7 @@ type Operation struct {
 	Status      int         // of success; 0 is 200
 	Result      any         // zero value of the result's type; nil: no content
 	MediaType   string      // of the result; "" is application/json
+	Rows        bool        // of a list in a walk, or without a list: the result is also answered as NDJSON and CSV
 	Tagged      bool        // a change answers the entity tag of what it made, as a GET does
 	Errors      []int       // statuses beyond those that Path, Method, Access and MediaType imply
 	Deprecated  *Deprecation
@@ -115,6 +116,7 @@ type Request struct {
 	Site      *value.ID    // of an operation that takes [SiteHeader]; nil: no site was asked for
 	Header    http.Header
 	Body      []byte
+	MediaType string // that the request asks for, of those of the operation
 	BaseURL   string // scheme, host and stage, without a trailing slash
 	RequestID string
 

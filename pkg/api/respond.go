@@ -16,6 +16,13 @@ import (
 // gzipFrom is the smallest body, in bytes, that is worth compressing.
 const gzipFrom = 1 << 10
 
+// Media types of answers.
+const (
+	JSON   = "application/json"
+	NDJSON = "application/x-ndjson"
+	CSV    = "text/csv"
+)
+
 // vary names every request header that an answer depends on.
 const vary = "Authorization, X-API-Key, X-Site-Id, Accept, Accept-Encoding"
 
@@ -52,7 +59,7 @@ func (x *exchange) respond(resp *Response) error {
 	if body, err = x.encode(body); err != nil {
 		return err
 	}
-	x.write(status, body, cmp.Or(x.op.MediaType, "application/json"))
+	x.write(status, body, cmp.Or(x.mediaType, x.op.MediaType, JSON))
 	return nil
 }
 
@@ -109,7 +116,7 @@ func (x *exchange) notModified(tag string, status int, body []byte) bool {
 // whose first Accept is among the API's binary media types.
 func (x *exchange) compressed(body []byte) bool {
 	return (len(body) >= gzipFrom || x.stored()) && x.r.Header.Get("Accept") != "" &&
-		accepts(x.r.Header.Values("Accept-Encoding"), "*", "gzip")
+		quality(x.r.Header.Values("Accept-Encoding"), "*", "gzip") > 0
 }
 
 // stored reports whether the handler's body is compressed already.

@@ -81,8 +81,10 @@ type exchange struct {
 	rawPath map[string]string // the parameters of the path, as they were sent
 	site    *value.ID         // that the request asks for
 	siteErr error             // the fault of the parameters of the site
-	status  int
-	code    string // of the problem that it is answered with
+
+	mediaType string // of the answer
+	status    int
+	code      string // of the problem that it is answered with
 
 	admitted string   // the subject whose rate limit admitted it; "": none
 	weight   int      // that was admitted

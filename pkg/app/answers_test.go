@@ -124,7 +124,7 @@ func tourSteps() []step {
 		{operation: "listReceipts", query: "limit=1"},
 		{operation: "getMe"},
 		{operation: "listDeletions", query: "kind=category"},
-		{operation: "listChanges", query: "kinds=category"},
+		{operation: "listChanges", query: "kinds=category&limit=1"}, // of more, so that it has every header
 		{operation: "getHealth"},
 		{operation: "revokeApiKey", path: map[string]string{"id": "application", "keyId": "key"}},
 		{operation: "deleteWebhookEndpoint", path: endpoint},

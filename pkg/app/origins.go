@@ -29,7 +29,7 @@ func allowOrigins(origins string, handler http.Handler) http.Handler {
 		},
 		ExposedHeaders: []string{
 			"Allow", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate",
-			"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id", "X-Sync-From",
+			"X-Next-Cursor", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id", "X-Sync-From",
 		},
 		MaxAge: preflightSeconds,
 	}).Handler(handler)

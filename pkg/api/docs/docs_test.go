@@ -49,7 +49,7 @@ func TestPagesLinkBelowTheBasePath(t *testing.T) {
 		"/docs/webhooks.md": {"](https://a.example/prod/docs/deliveries.md#rotating-a-secret)", "](https://a.example/prod/portal#/signature)"},
 		"/docs/reference.md": {
 			"### List products\n\n`GET /api/products`\n", "- `search` (query; string; at most 200 characters): ", "- `limit` (query; integer; 1 to 100; default 20): ",
-			"- `ids` (query; string[]; 1 to 100 entries; uuid): ", "(query; string; default createdAt; values ", "- Answers: 200 [ProductPage](#schema-productpage), 304, 400, ",
+			"- `ids` (query; string[]; 1 to 100 entries; uuid): ", "(query; string; default createdAt; values ", "- Answers: 200 [ProductPage](#schema-productpage), application/x-ndjson, text/csv, 304, 400, ",
 			"- Body: [CreateWebhookEndpointDto](#schema-createwebhookendpointdto)\n- Answers: 201 [WebhookEndpoint](#schema-webhookendpoint), ",
 			"### Schema Order\n", "- `items` ([OrderItem](#schema-orderitem)[]): ", "- `billingAddress` ([Address](#schema-address) or null): ",
 			"- `completedAt` (string or null; date-time): ", "open enumeration: UNFULFILLED, PARTIALLY_FULFILLED, ",

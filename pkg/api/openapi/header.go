@@ -28,8 +28,9 @@ func header(name string) *huma.Param {
 		"Sunset":               {text, "", "From when on the operation may be gone, an HTTP date (RFC 8594)."},
 		"X-Sync-From": {
 			text, "date-time",
-			"On the first page: the updatedFrom, for deletions the deletedFrom, with which the next read misses nothing, however late a change reaches the list.",
+			"On the first page: the updatedFrom, for deletions the deletedFrom, with which the next read misses nothing, however late a change reaches the list. ",
 		},
+		"X-Next-Cursor":         {text, "", "The cursor to send as after next time, also if there was no change."},
 		"X-RateLimit-Limit":     {number, "int64", "Requests per 60 s, of the application or the user, or of its organization: of the limit that has less left. On every answer to an accepted credential."},
 		"X-RateLimit-Remaining": {number, "int64", "How many of them are left now. A list takes one more for each 100 read units of its index past the first 100. On every answer to an accepted credential."},
 		"X-RateLimit-Reset":     {number, "int64", "When all of them are there again, in seconds since 1970 (UTC). On every answer to an accepted credential."},
@@ -59,11 +60,14 @@ func successHeaders(op *api.Operation) []string {
 	if op.Deprecated != nil {
 		names = append(names, "Deprecation", "Sunset")
 	}
-	if op.List != nil || op.Deprecated != nil {
+	if op.List != nil || op.Deprecated != nil || op.Rows {
 		names = append(names, "Link")
 	}
 	if op.List != nil && op.List.Sync != "" {
 		names = append(names, "X-Sync-From")
+	}
+	if op.Rows && op.List == nil {
+		names = append(names, api.CursorHeader)
 	}
 	if op.Status == http.StatusCreated || op.Status == http.StatusAccepted {
 		names = append(names, "Location")

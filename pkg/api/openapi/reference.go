@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/commerce-integration/service/pkg/api"
 )
 
 // reference is the document as Markdown, for readers without the page that
@@ -90,10 +92,15 @@ func schemaMarkdown(out []byte, s *huma.Schema) []byte {
 
 // shape names the type of a body.
 func shape(content map[string]*huma.MediaType) string {
-	for _, media := range content {
-		return " " + kind(media.Schema)
+	of := ""
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		if media := content[name]; name == api.NDJSON || name == api.CSV {
+			of += ", " + name
+		} else {
+			of += " " + kind(media.Schema)
+		}
 	}
-	return ""
+	return of
 }
 
 func linkTo(name string) string {

@@ -19,7 +19,11 @@ func (b *builder) responses(op *api.Operation) map[string]*huma.Response {
 	success := &huma.Response{Description: outcome(op), Headers: b.headers(successHeaders(op)...)}
 	if op.Result != nil {
 		content := &huma.MediaType{Schema: b.schema(op.Result), Example: shown(b.examples[op.ID].Response)}
-		success.Content = map[string]*huma.MediaType{cmp.Or(op.MediaType, "application/json"): content}
+		success.Content = map[string]*huma.MediaType{cmp.Or(op.MediaType, api.JSON): content}
+		if op.Rows {
+			rows := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+			success.Content[api.NDJSON], success.Content[api.CSV] = rows, rows
+		}
 	}
 	out := map[string]*huma.Response{strconv.Itoa(op.Status): success}
 	for _, status := range otherStatuses(op) {
@@ -81,7 +85,7 @@ func meaning(status int) string {
 		http.StatusUnauthorized:          "The credentials are missing or not accepted; code says why.",
 		http.StatusForbidden:             "The credential is valid and may not do this: it lacks the scope, or does not cover the site.",
 		http.StatusNotFound:              "It does not exist, or belongs to another organization.",
-		http.StatusNotAcceptable:         "Accept excludes application/json.",
+		http.StatusNotAcceptable:         "Accept excludes every media type of the answer.",
 		http.StatusConflict:              "The state does not allow it, a request with the same Idempotency-Key runs (conflict), or a limit is reached (limit_reached); message says which.",
 		http.StatusPreconditionFailed:    "No tag in If-Match is current: read it again and send its new ETag.",
 		http.StatusRequestEntityTooLarge: "The body has more than 256 KiB.",

@@ -14,10 +14,10 @@ import (
 // deletions is the operation that lists deleted records, for clients that keep
 // a copy.
 func (a *area) deletions() api.Operation {
-	l := commerce.DeletionList()
+	l, columns := commerce.DeletionList(), columnsOf(commerce.Deletion{})
 	return api.Operation{
 		ID: "listDeletions", Method: http.MethodGet, Path: "/api/deletions", Tag: "Deletions", Access: api.Reader, AnyScope: auth.ReadScopes(),
-		Result: api.Page[commerce.Deletion]{}, List: l,
+		Result: api.Page[commerce.Deletion]{}, List: l, Rows: true,
 		Summary: "List deleted records",
 		Description: "Deletions of the last 90 days, of the kinds that the credential may read and of every site. " +
 			"A record that was put again is not in the list.",
@@ -39,7 +39,18 @@ func (a *area) deletions() api.Operation {
 					shown = append(shown, deletion)
 				}
 			}
-			return api.AnswerIndexed(r, shown, result)
+			if r.MediaType == api.JSON {
+				return api.AnswerIndexed(r, shown, result)
+			}
+			w := newWriter(r, columns)
+			for _, deletion := range shown { // all of which fit
+				row, err := commerce.Encode(deletion)
+				if err != nil {
+					return nil, err
+				}
+				w.add(row)
+			}
+			return w.answer(r.IndexedHeader(result, api.LastOf(r.List, result.Hits))), nil
 		},
 	}
 }

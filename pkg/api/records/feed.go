@@ -57,8 +57,8 @@ const (
 	// feedInterval is the time between two looks of a request that waits. Views
 	// follow their lists as often.
 	feedInterval = time.Second
-	// feedBatch is how many records, of at most 256 KiB each, one read takes.
-	feedBatch = 100
+	// readBatch is how many records, of at most 256 KiB each, one read takes.
+	readBatch = 100
 	// clockAge is how much the clocks of the service differ at most, by far. In a
 	// list that does not know the time of its last change, a change older than
 	// that has no change before it to come.
@@ -88,9 +88,10 @@ type Changes struct {
 
 // changes is the operation that reads the feed.
 func (a *area) changes() api.Operation {
+	columns := columnsOf(Change{})
 	return api.Operation{
 		ID: "listChanges", Method: http.MethodGet, Path: "/api/changes", Tag: "Changes", Access: api.Reader, AnyScope: auth.ReadScopes(),
-		Result: Changes{}, Params: append(feedParams(), api.SiteHeader(), api.SiteQuery()),
+		Result: Changes{}, Rows: true, Params: append(feedParams(), api.SiteHeader(), api.SiteQuery()),
 		Summary: "Read what changed",
 		Description: "Every record that was stored, changed or deleted after the cursor, of all kinds that the credential may read. A record " +
 			"that changed several times is answered once, in its current state: no change is missed, and successive answers never move a " +
@@ -99,10 +100,11 @@ func (a *area) changes() api.Operation {
 			"Deletions are those of the last 90 days, of every site. A credential limited to sites does not see that a record leaves them. " +
 			"A cursor can be continued for 89 days, with the same sites and at least its kinds; a kind that is added begins with its first record. " +
 			"Otherwise 400 cursor_expired or cursor_mismatch says to begin anew. " +
+			"As " + api.NDJSON + " and " + api.CSV + " the answer is the changes alone: X-Next-Cursor is meta.next, and Link has rel next while meta.more. " +
 			"Each second of a wait counts as a request against the rate limit, and ends where that is reached. Of an organization " +
 			"ten requests wait at a time; another one is answered at once.",
 		Handle: func(r *api.Request) (*api.Response, error) {
-			f, err := a.newFeed(r)
+			f, err := a.newFeed(r, columns)
 			if err != nil {
 				return nil, err
 			}
@@ -136,25 +138,23 @@ func feedParams() []api.Param {
 // feed is one request for changes.
 type feed struct {
 	*area
-	r      *api.Request
-	scope  [8]byte
-	kinds  []commerce.Kind
-	cursor *cursor // of a list for each kind, then of the deletions
-	limit  int
-	wait   time.Duration
-	begin  bool // now was asked for
-	now    value.Time
+	r        *api.Request
+	scope    [8]byte
+	kinds    []commerce.Kind
+	cursor   *cursor // of a list for each kind, then of the deletions
+	limit    int
+	wait     time.Duration
+	begin    bool // now was asked for
+	now      value.Time
 
-	entries [][]byte
-	size    int // bytes of the answer
-	escaped int // of the answer as a text within JSON
+	out *writer
 }
 
 // newFeed reads the kinds and the cursor.
-func (a *area) newFeed(r *api.Request) (*feed, error) {
+func (a *area) newFeed(r *api.Request, c *columns) (*feed, error) {
 	f := &feed{
 		area: a, r: r, limit: r.Number(limitParam), wait: time.Duration(r.Number(waitParam)) * time.Second,
-		now: value.TimeOf(a.clock()), size: pageOverhead, escaped: pageOverhead,
+		now: value.TimeOf(a.clock()), out: newWriter(r, c),
 	}
 	var asked []string
 	if text := r.Query.Get(kindsParam); text != "" {
@@ -194,7 +194,7 @@ func (f *feed) resume() (err error) {
 // answer reads until there is a change or the wait is over.
 func (f *feed) answer(ctx context.Context) (*api.Response, error) {
 	more, err := f.look(ctx)
-	if err == nil && !more && len(f.entries) == 0 && f.wait > 0 && !f.begin {
+	if err == nil && !more && f.out.count == 0 && f.wait > 0 && !f.begin {
 		more, err = f.await(ctx)
 	}
 	if err != nil {
@@ -212,7 +212,7 @@ func (f *feed) await(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	defer func() { _ = f.store.EndWait(ctx, org, request) }() // otherwise it ends by itself
-	for left := f.wait; left > 0 && err == nil && !more && len(f.entries) == 0; left -= feedInterval {
+	for left := f.wait; left > 0 && err == nil && !more && f.out.count == 0; left -= feedInterval {
 		if err := f.pause(ctx, feedInterval); err != nil {
 			return false, err
 		}
@@ -231,6 +231,7 @@ func (f *feed) await(ctx context.Context) (more bool, err error) {
 // nothing new.
 func (f *feed) look(ctx context.Context) (full bool, err error) {
 	f.now = value.TimeOf(f.clock())
+	f.cursor.issuedAt = f.now
 	active, err := f.store.Activity(ctx, f.r.Organization())
 	if err != nil || f.cursor.quiet(active, f.now) {
 		return false, err
@@ -280,8 +281,8 @@ func (f *feed) readList(ctx context.Context, i int) (full bool, err error) {
 		}
 		p.To = complete
 	}
-	for len(f.entries) < f.limit {
-		q, err := f.query(i, p, f.limit-len(f.entries))
+	for f.out.count < f.limit {
+		q, err := f.query(i, p, f.limit-f.out.count)
 		if err != nil {
 			return false, err
 		}
@@ -365,17 +366,17 @@ func (f *feed) find(ctx context.Context, i int, q columnar.Query, complete value
 func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) (taken int, err error) {
 	var near map[value.ID]*commerce.Stored
 	if i < len(f.kinds) {
-		if near, err = f.store.NearRecords(ctx, f.r.Organization(), f.kinds[i], lists.HitIDs(hits), maxPageBytes-f.size); err != nil {
+		if near, err = f.store.NearRecords(ctx, f.r.Organization(), f.kinds[i], lists.HitIDs(hits), maxPageBytes-len(f.out.body)); err != nil {
 			return 0, err
 		}
 	}
-	for batch := range slices.Chunk(hits, feedBatch) {
+	for batch := range slices.Chunk(hits, readBatch) {
 		entries, err := f.encode(ctx, i, q, batch, near)
 		if err != nil {
 			return taken, err
 		}
 		for _, entry := range entries {
-			if entry != nil && !f.add(entry) {
+			if entry != nil && !f.out.add(entry) {
 				return taken, nil
 			}
 			taken++
@@ -451,28 +452,15 @@ func appendChange(dst []byte, kind commerce.Kind, op commerce.Op, id value.ID, a
 	return append(dst, `{"kind":"`+string(kind)+`","op":"`+string(op)+`","id":"`+id.String()+`","changedAt":"`+at.String()+`","object":`...)
 }
 
-// add adds a change, if it fits.
-func (f *feed) add(entry []byte) bool {
-	size := len(entry) + 1
-	escaped := size + escapes(entry)
-	if f.size+size > maxPageBytes || f.escaped+escaped > maxEscapedBytes {
-		return false
-	}
-	f.entries = append(f.entries, entry)
-	f.size, f.escaped = f.size+size, f.escaped+escaped
-	return true
-}
-
 // page writes the answer.
 func (f *feed) page(more bool) *api.Response {
-	f.cursor.issuedAt = f.now
-	body := append(make([]byte, 0, f.size), `{"data":[`...)
-	for i, entry := range f.entries {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, entry...)
+	next := f.cursor.encode(f.scope, f.kinds)
+	header := http.Header{api.CursorHeader: {next}}
+	if more {
+		header.Set("Link", "<"+f.r.LinkTo(afterParam, next)+`>; rel="next"`)
 	}
-	body = append(body, `],"meta":{"next":"`+f.cursor.encode(f.scope, f.kinds)+`","more":`...)
-	return &api.Response{Raw: append(strconv.AppendBool(body, more), "}}"...)}
+	if f.out.mediaType == api.JSON {
+		f.out.end(`{"next":"` + next + `","more":` + strconv.FormatBool(more) + `}`)
+	}
+	return f.out.answer(header)
 }

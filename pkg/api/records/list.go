@@ -1,11 +1,11 @@
 package records
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/commerce-integration/service/pkg/api"
@@ -25,34 +25,27 @@ type Views interface {
 	QueryWeighed(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool, admit func(units int) error) (lists.Answer, error)
 }
 
-const (
-	// maxPageBytes bounds a page.
-	maxPageBytes = 5632 << 10
-	// maxEscapedBytes bounds a page as the text within Lambda's JSON response,
-	// escapes included: the response has at most 6 MiB, headers and all.
-	maxEscapedBytes = 6_000_000
-	// maxEscapeFactor is how many times longer text can become by its escapes.
-	maxEscapeFactor = 2
-	// alwaysFits is a limit with which no page is too large, whatever its
-	// records are.
-	alwaysFits = maxEscapedBytes / maxEscapeFactor / (commerce.MaxRecordBytes + 1)
-	// pageOverhead is an upper bound of a page's bytes around its records.
-	pageOverhead = 256
-)
+// alwaysFits is a limit with which no page is too large, whatever its records are.
+const alwaysFits = maxEscapedBytes / maxEscapeFactor / (commerce.MaxRecordBytes + 1)
 
 // list is the operation that lists a kind.
 func (a *area) list(kind commerce.Kind) api.Operation {
+	columns := columnsOf(commerce.New(kind))
 	return api.Operation{
 		ID: "list" + camel(kind.Plural()), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: TagOf(kind),
 		Summary: "List " + spoken(kind.Plural()), Access: api.Reader, Scope: scopeOf(kind), Result: kind.Page(),
-		Description: "A change is in the list about a second after it was stored. To keep a copy, walk with afterId and go on from X-Sync-From.",
-		Params:      []api.Param{api.SiteHeader()}, List: commerce.ListOf(kind),
+		Description: "A change is in the list about a second after it was stored. To keep a copy, walk with afterId and go on from X-Sync-From. " +
+			"A page of a walk is also answered as " + api.NDJSON + " and " + api.CSV + ": it ends with limit or before 5.5 MiB, and Link goes on from there.",
+		Params: []api.Param{api.SiteHeader()}, List: commerce.ListOf(kind), Rows: true,
 		Handle: func(r *api.Request) (*api.Response, error) {
 			scope := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}
 			now := value.TimeOf(a.clock())
 			indexed, err := commerce.IndexQuery(kind, r.List, scope, a.categories(r), now)
 			if err != nil {
 				return nil, err
+			}
+			if r.MediaType != api.JSON {
+				return a.rows(r, newWriter(r, columns), kind, indexed, now)
 			}
 			return a.answer(r, kind, indexed, now)
 		},
@@ -89,7 +82,31 @@ func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query
 		return nil, err
 	}
 	body := page(kind, documents, r.PageMeta(result.Total), now)
-	return &api.Response{Raw: body, Header: r.IndexedHeader(result)}, nil
+	return &api.Response{Raw: body, Header: r.IndexedHeader(result, api.LastOf(r.List, result.Hits))}, nil
+}
+
+// rows answers a page of a walk as rows. Such a page ends before the first record
+// that no longer fits, and its link goes on from there.
+func (a *area) rows(r *api.Request, w *writer, kind commerce.Kind, indexed columnar.Query, now value.Time) (*api.Response, error) {
+	found, near, err := a.find(r, kind, indexed)
+	if err != nil {
+		return nil, err
+	}
+	var last value.ID
+	var row []byte
+	for hits := range slices.Chunk(found.Hits, readBatch) {
+		shown, documents, err := a.documents(r, kind, indexed, hits, near)
+		if err != nil {
+			return nil, err
+		}
+		for i, document := range documents {
+			if row = commerce.AppendShape(row[:0], kind, document, now); !w.add(row) {
+				return w.answer(r.IndexedHeader(found, &last)), nil
+			}
+			last = shown[i].ID
+		}
+	}
+	return w.answer(r.IndexedHeader(found, api.LastOf(r.List, found.Hits))), nil
 }
 
 // find asks the view, and reads together what lies together of a walk's large page.
@@ -214,12 +231,6 @@ func fitting(documents [][]byte) int {
 		}
 	}
 	return len(documents)
-}
-
-// escapes counts the bytes by which JSON becomes longer as a text within JSON.
-func escapes(doc []byte) int {
-	separators := bytes.Count(doc, []byte("\u2028")) + bytes.Count(doc, []byte("\u2029"))
-	return bytes.Count(doc, []byte(`"`)) + bytes.Count(doc, []byte(`\`)) + 3*separators
 }
 
 // page writes a page's JSON around the stored documents.

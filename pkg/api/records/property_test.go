@@ -2,6 +2,7 @@ package records_test
 
 import (
 	"cmp"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -145,17 +146,37 @@ func (s *scene) checkWalk(t *testing.T, kind commerce.Kind) {
 	for _, p := range principals() {
 		q := s.query(kind, p)
 		want := q.answer(s.live[p.OrganizationID][kind]).total
-		target, walked := "/api/"+kind.Plural()+"?limit=5&afterId="+value.ID{}.String(), []string{}
-		for target != "" && len(walked) <= want {
-			a := ask(t, s.warm, p, target)
+		first, walked, lines := "/api/"+kind.Plural()+"?limit=5&afterId="+value.ID{}.String(), []string{}, ""
+		follow(t, s.warm, p, first, "application/json", func(a answer) {
 			if ids := a.ids(t); ids != "" {
 				walked = append(walked, strings.Fields(ids)...)
 			}
-			target = strings.TrimPrefix(linkTo(a, "next"), "https://host/prod")
+			for _, record := range a.page(t).Data {
+				lines += string(record) + "\n"
+			}
+		})
+		follow(t, s.warm, p, first, "application/x-ndjson", func(a answer) {
+			lines = strings.TrimPrefix(lines, string(a.body))
+		})
+		if lines != "" {
+			t.Errorf("the walk through %s as %v has other lines than %s", kind.Plural(), p.SiteIDs, lines)
 		}
 		if len(walked) != want || !slices.IsSorted(walked) || len(slices.Compact(walked)) != want {
 			t.Fatalf("walk through %s as %v: got %d, want %d distinct ids in order: %v", kind.Plural(), p.SiteIDs, len(walked), want, walked)
 		}
+	}
+}
+
+// follow asks for a page and those that follow it, in a media type.
+func follow(t *testing.T, h http.Handler, p *auth.Principal, target, accept string, each func(answer)) {
+	t.Helper()
+	for pages := 0; target != ""; pages++ {
+		a := ask(t, h, p, target, "Accept", accept)
+		if got, _, _ := mime.ParseMediaType(a.header.Get("Content-Type")); a.status != http.StatusOK || got != accept || pages > 1000 {
+			t.Fatalf("%s: page %d is %d %s, %.300s", a.asked, pages, a.status, got, a.body)
+		}
+		each(a)
+		target = strings.TrimPrefix(linkTo(a, "next"), "https://host/prod")
 	}
 }
 

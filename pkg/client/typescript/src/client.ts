@@ -3,7 +3,7 @@ import { ServiceError } from "./error.js";
 import { repeat } from "./retry.js";
 import type { components, paths } from "./schema.js";
 
-export type Client = FetchClient<paths>;
+export type Client = FetchClient<paths, "application/json">;
 
 /** Who the client is and how it sends: by apiKey, by token, or by clientId and clientSecret. */
 export interface Options {
@@ -38,7 +38,7 @@ export function createClient(options: Options): Client {
   const send = (request: Request) => repeat(request, fetch, retries);
   const accessToken = options.clientId === undefined ? undefined : tokens(options, baseUrl, send);
 
-  return createFetchClient<paths>({
+  return createFetchClient<paths, "application/json">({
     baseUrl,
     querySerializer: { array: { style: "form", explode: false } },
     async fetch(request) {

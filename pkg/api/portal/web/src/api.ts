@@ -56,11 +56,11 @@ export function observe(rate: typeof onRate, refused: typeof onRefused) {
   onRefused = refused;
 }
 
-export type Client = ClientOf<paths>;
+export type Client = ClientOf<paths, "application/json">;
 
 // clientWith asks the service with the user's credential; the middleware sees a request before that.
 export function clientWith(...before: Middleware[]): Client {
-  const client = createClient<paths>({ baseUrl: location.origin + base });
+  const client = createClient<paths, "application/json">({ baseUrl: location.origin + base });
   client.use(...before, credentials);
   return client;
 }
