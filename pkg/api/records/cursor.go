@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -12,13 +13,14 @@ import (
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/strictbinary"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 )
 
 const (
 	// cursorVersion rises with the form of cursors.
-	cursorVersion = 2
+	cursorVersion = 3
 	// cursorDays is for how long a cursor can be continued: a day less than
 	// deletions are kept, because one may reach its list late.
 	cursorDays = 89
@@ -37,6 +39,7 @@ const (
 // and no credential: it holds times and ids that the client has seen, and every
 // access takes the organization from the principal.
 type cursor struct {
+	changes   uint64 // answered before, each of which has a cursor of its own
 	issuedAt  value.Time
 	turn      int        // the list to read next
 	active    value.Time // the organization's activity before the last look at all lists
@@ -58,15 +61,9 @@ type position struct {
 	After    value.ID
 }
 
-// cursorHead is the beginning of a cursor's stored form. Its positions and the
-// CRC-32C of all that follow, big endian.
-type cursorHead struct {
-	Version                     uint8
-	Scope                       [8]byte
-	Kinds                       uint64 // a bit for each, by its place in commerce.Kinds
-	Turn                        uint8
-	IssuedAt, Active, CheckedAt value.Time
-}
+// cursorText writes bytes so that texts of them have their order: a tool that keeps
+// the greatest cursor which it has seen keeps the last one.
+var cursorText = base64.NewEncoding(".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz").WithPadding(base64.NoPadding).Strict()
 
 var cursorTable = crc32.MakeTable(crc32.Castagnoli)
 
@@ -89,14 +86,24 @@ func kindBits(kinds []commerce.Kind) (set uint64) {
 	return set
 }
 
-// encode returns the cursor of a feed of the kinds as it is sent.
-func (c *cursor) encode(scope [8]byte, kinds []commerce.Kind) string {
-	// Values of fixed size do not fail.
-	data, _ := binary.Append(nil, binary.BigEndian, cursorHead{
-		cursorVersion, scope, kindBits(kinds), uint8(c.turn), c.issuedAt, c.active, c.checkedAt, //nolint:gosec // of six lists
-	})
-	data, _ = binary.Append(data, binary.BigEndian, c.positions)
-	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(data, crc32.Checksum(data, cursorTable)))
+// append appends the cursor of a feed of the kinds as it is sent: the number of
+// changes in 6 bytes, by which cursors are ordered, the version, the scope, a bit for each kind,
+// the turn, the times, the positions, each with its id while To is not 0, and the
+// CRC-32C of all that. Numbers but the first and the last are varints.
+func (c *cursor) append(dst []byte, scope [8]byte, kinds uint64) []byte {
+	data := binary.BigEndian.AppendUint64(make([]byte, 0, 256), c.changes)[2:]
+	data = append(append(data, cursorVersion), scope[:]...)
+	data = append(binary.AppendUvarint(data, kinds), uint8(c.turn)) //nolint:gosec // of six lists
+	for _, at := range []value.Time{c.issuedAt, c.active, c.checkedAt} {
+		data = binary.AppendVarint(data, int64(at))
+	}
+	for _, p := range c.positions {
+		data = binary.AppendVarint(binary.AppendVarint(data, int64(p.From)), int64(p.To))
+		if p.To != 0 {
+			data = append(data, p.After[:]...)
+		}
+	}
+	return cursorText.AppendEncode(dst, binary.BigEndian.AppendUint32(data, crc32.Checksum(data, cursorTable)))
 }
 
 // decodeCursor reads a cursor for a feed of the kinds. It may lack some of them,
@@ -105,32 +112,34 @@ func (c *cursor) encode(scope [8]byte, kinds []commerce.Kind) string {
 // continued here or any more.
 func decodeCursor(text string, scope [8]byte, kinds []commerce.Kind, now value.Time) (*cursor, error) {
 	const sum = crc32.Size
-	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(data) < 1+sum || crc32.Checksum(data[:len(data)-sum], cursorTable) != binary.BigEndian.Uint32(data[len(data)-sum:]) {
-		return nil, fault.Field(fault.InQuery, afterParam, fault.DetailFormat, "must be a cursor that meta.next gave, or now")
+	data, err := cursorText.DecodeString(text)
+	if err != nil || len(data) < 6+1+sum || crc32.Checksum(data[:len(data)-sum], cursorTable) != binary.BigEndian.Uint32(data[len(data)-sum:]) {
+		return nil, fault.Field(fault.InQuery, afterParam, fault.DetailFormat, "must be a cursor that meta.next or a change gave, or now")
 	}
-	var head cursorHead
-	n, err := binary.Decode(data, binary.BigEndian, &head)
-	if err != nil || head.Version != cursorVersion || head.IssuedAt.Add(cursorDays*24*time.Hour) < now {
+	in := strictbinary.Reader{Data: data[:len(data)-sum]}
+	c := &cursor{changes: binary.BigEndian.Uint64(append([]byte{0, 0}, in.Take(6)...))}
+	version, of, given, turn := in.Byte(), in.Take(8), in.Uvarint(), in.Byte()
+	c.issuedAt, c.active, c.checkedAt = value.Time(in.Varint()), value.Time(in.Varint()), value.Time(in.Varint())
+	if version != cursorVersion || c.issuedAt.Add(cursorDays*24*time.Hour) < now {
 		return nil, fault.New(fault.Invalid, "cursor_expired",
 			"the cursor is older than %d days, or of an earlier form; begin anew, without after, and with an empty copy", cursorDays)
 	}
-	left := data[n : len(data)-sum]
-	positions := make([]position, bits.OnesCount64(head.Kinds)+1)
-	if head.Scope != scope || head.Kinds&^kindBits(kinds) != 0 || binary.Size(positions) != len(left) {
+	c.positions = make([]position, bits.OnesCount64(given)+1)
+	c.turn = int(turn) % len(c.positions)
+	for i := range c.positions {
+		p := &c.positions[i]
+		if p.From, p.To = value.Time(in.Varint()), value.Time(in.Varint()); p.To != 0 {
+			copy(p.After[:], in.Take(uint64(len(p.After))))
+		}
+	}
+	if in.Bad || len(in.Data) > 0 || !bytes.Equal(of, scope[:]) || given&^kindBits(kinds) != 0 {
 		return nil, fault.New(fault.Invalid, "cursor_mismatch",
 			"the cursor is of more kinds, of other sites, or of another organization; send those that it was made with, or begin anew, without after")
 	}
-	if _, err := binary.Decode(left, binary.BigEndian, positions); err != nil {
-		return nil, fmt.Errorf("decode the positions of a cursor: %w", err)
-	}
 	for i, kind := range kinds {
-		if head.Kinds&kindBits([]commerce.Kind{kind}) == 0 {
-			positions = slices.Insert(positions, i, position{})
-			head.CheckedAt = 0
+		if given&kindBits([]commerce.Kind{kind}) == 0 {
+			c.positions, c.checkedAt = slices.Insert(c.positions, i, position{}), 0
 		}
 	}
-	return &cursor{
-		issuedAt: head.IssuedAt, turn: int(head.Turn) % len(positions), active: head.Active, checkedAt: head.CheckedAt, positions: positions,
-	}, nil
+	return c, nil
 }

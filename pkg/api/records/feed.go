@@ -72,6 +72,7 @@ type Change struct {
 	ID        value.ID        `json:"id" doc:"The id of the record."`
 	ChangedAt value.Time      `json:"changedAt" doc:"The updatedAt of the object, or the time of the deletion. It never decreases from one change of a record to the next."`
 	Object    *map[string]any `json:"object" doc:"The record as GET answers it by id. null when it was deleted."`
+	Cursor    string          `json:"cursor" doc:"The cursor to send as after to go on behind this change. As text it is greater than those of the changes before."`
 }
 
 // ChangesMeta says how to go on.
@@ -141,6 +142,7 @@ type feed struct {
 	r        *api.Request
 	scope    [8]byte
 	kinds    []commerce.Kind
+	kindBits uint64
 	cursor   *cursor // of a list for each kind, then of the deletions
 	limit    int
 	wait     time.Duration
@@ -174,7 +176,7 @@ func (f *feed) choose(asked []string) error {
 			f.kinds = append(f.kinds, commerce.Kind(kind))
 		}
 	}
-	f.scope = scopeSum(f.r)
+	f.scope, f.kindBits = scopeSum(f.r), kindBits(f.kinds)
 	return err
 }
 
@@ -295,16 +297,12 @@ func (f *feed) readList(ctx context.Context, i int) (full bool, err error) {
 			return false, err
 		}
 		if taken < len(found.Hits) {
-			if taken > 0 {
-				p.After = found.Hits[taken-1].ID
-			}
 			return true, nil
 		}
 		if taken < q.Limit {
 			*p = position{From: p.To}
 			return false, nil
 		}
-		p.After = found.Hits[taken-1].ID
 	}
 	return true, nil
 }
@@ -362,7 +360,8 @@ func (f *feed) find(ctx context.Context, i int, q columnar.Query, complete value
 	return answer, err
 }
 
-// take adds the hits of a list to the answer, as far as they fit.
+// take adds the hits of a list to the answer, as far as they fit, and moves its
+// position behind them.
 func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) (taken int, err error) {
 	var near map[value.ID]*commerce.Stored
 	if i < len(f.kinds) {
@@ -370,13 +369,20 @@ func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columna
 			return 0, err
 		}
 	}
+	p := &f.cursor.positions[i]
 	for batch := range slices.Chunk(hits, readBatch) {
 		entries, err := f.encode(ctx, i, q, batch, near)
 		if err != nil {
 			return taken, err
 		}
 		for _, entry := range entries {
-			if entry != nil && !f.out.add(entry) {
+			before := p.After
+			// A position is behind all deletions with an id, or before them.
+			if id := hits[taken].ID; taken+1 == len(hits) || hits[taken+1].ID != id {
+				p.After = id
+			}
+			if entry != nil && !f.add(entry) {
+				p.After = before
 				return taken, nil
 			}
 			taken++
@@ -412,8 +418,8 @@ func (f *feed) puts(
 			return err
 		}
 		if shown {
-			entry := appendChange(make([]byte, 0, len(s.Doc)+pageOverhead), kind, commerce.OpPut, s.ID, s.Revision)
-			entries[i] = append(commerce.AppendShape(entry, kind, s.Doc, f.now), '}')
+			entry := appendChange(make([]byte, 0, len(s.Doc)+2*pageOverhead), kind, commerce.OpPut, s.ID, s.Revision)
+			entries[i] = commerce.AppendShape(entry, kind, s.Doc, f.now)
 		}
 	}
 	return nil
@@ -442,7 +448,7 @@ func (f *feed) deletes(ctx context.Context, hits []columnar.Hit, entries [][]byt
 		if s != nil {
 			d.DeletedAt = s.Revision
 		}
-		entries[i] = append(appendChange(nil, d.Kind, commerce.OpDelete, d.ID, d.DeletedAt), "null}"...)
+		entries[i] = append(appendChange(nil, d.Kind, commerce.OpDelete, d.ID, d.DeletedAt), "null"...)
 	}
 	return nil
 }
@@ -452,9 +458,20 @@ func appendChange(dst []byte, kind commerce.Kind, op commerce.Op, id value.ID, a
 	return append(dst, `{"kind":"`+string(kind)+`","op":"`+string(op)+`","id":"`+id.String()+`","changedAt":"`+at.String()+`","object":`...)
 }
 
+// add ends a change with the cursor, which is behind it, and adds it, if it fits.
+func (f *feed) add(entry []byte) bool {
+	f.cursor.changes++
+	entry = f.cursor.append(append(entry, `,"cursor":"`...), f.scope, f.kindBits)
+	if f.out.add(append(entry, `"}`...)) {
+		return true
+	}
+	f.cursor.changes--
+	return false
+}
+
 // page writes the answer.
 func (f *feed) page(more bool) *api.Response {
-	next := f.cursor.encode(f.scope, f.kinds)
+	next := string(f.cursor.append(nil, f.scope, f.kindBits))
 	header := http.Header{api.CursorHeader: {next}}
 	if more {
 		header.Set("Link", "<"+f.r.LinkTo(afterParam, next)+`>; rel="next"`)

@@ -3,6 +3,7 @@ package records_test
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -39,7 +40,7 @@ func TestTheColumnsOfCSVAreStable(t *testing.T) {
 			"taxRate,isActive,trackInventory,minStockLevel,maxStockLevel,reorderPoint,isPerishable,shelfLifeDays,createdAt,updatedAt,images,attributes,tags",
 		"/api/categories?orderBy=id": "id,organizationId,siteId,name,description,slug,parentId,isActive,image,order,createdAt,updatedAt",
 		"/api/deletions?orderBy=id":  "id,kind,deletedAt",
-		"/api/changes":               "kind,op,id,changedAt,object",
+		"/api/changes":               "kind,op,id,changedAt,cursor,object",
 	} {
 		if a := ask(t, api, user(), path, "Accept", csvType); string(a.body) != want+"\r\n" {
 			t.Errorf("%s: got %d %s, want %s", path, a.status, a.body, want)
@@ -212,6 +213,51 @@ func TestRowsHaveAnEntityTagAndTheTimeToGoOnFrom(t *testing.T) {
 	}
 }
 
+func TestEachChangeHasACursor(t *testing.T) {
+	w := newHarness(t, present)
+	for n := range 6 { // of each id a product and an order
+		w.least(ours, commerce.KindProduct, numbered(n+1))
+		w.least(ours, commerce.KindOrder, numbered(n+1))
+	}
+	for n := range 4 {
+		w.remove(commerce.KindProduct, numbered(n+1))
+		w.remove(commerce.KindOrder, numbered(n+1))
+	}
+	w.settle()
+	api := w.serve()
+	all := ask(t, api, user(), feedPath).changes(t)
+	cursors := []string{}
+	for i, change := range all.Data {
+		cursors = append(cursors, change.Cursor)
+		rest := all.Data[i+1:]
+		if i+1 < len(all.Data) && all.Data[i+1].ID == change.ID && change.Op == commerce.OpDelete {
+			rest = all.Data[i:] // deletions of one id stay together
+		}
+		var want, got []string
+		for _, c := range rest {
+			want = append(want, fmt.Sprint(c.Kind, c.ID))
+		}
+		for after := change.Cursor; len(got) < len(want); {
+			page := ask(t, api, user(), feedPath+"?limit=2&after="+after).changes(t)
+			for _, c := range page.Data {
+				got = append(got, fmt.Sprint(c.Kind, c.ID))
+			}
+			if after = page.Meta.Next; len(page.Data) > 0 && page.Data[len(page.Data)-1].Cursor <= change.Cursor {
+				t.Errorf("the cursor %s is not after %s", after, change.Cursor)
+			}
+			if !page.Meta.More {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("behind change %d: got %v, want %v", i, got, want)
+		}
+	}
+	if len(cursors) != 12 || !slices.IsSorted(cursors) {
+		t.Errorf("got %d cursors, want 12 in order: %v", len(cursors), cursors)
+	}
+}
+
 func TestTheFeedAnswersRows(t *testing.T) {
 	w := newHarness(t, present)
 	w.fill(5)
@@ -220,29 +266,28 @@ func TestTheFeedAnswersRows(t *testing.T) {
 	api := w.serve()
 	var want []string
 	for _, change := range ask(t, api, user(), feedPath).changes(t).Data {
-		want = append(want, string(change.Op)+change.ID.String())
+		want = append(want, change.Cursor)
 	}
 	var lines, cells []string
 	follow(t, api, user(), feedPath+"?limit=2", ndjsonType, func(a answer) {
 		for line := range bytes.Lines(a.body) {
 			var change struct {
-				Op     string         `json:"op"`
-				ID     string         `json:"id"`
 				Object jsontext.Value `json:"object"`
+				Cursor string         `json:"cursor"`
 			}
 			if err := json.Unmarshal(line, &change); err != nil {
 				t.Fatal(err)
 			}
-			lines = append(lines, change.Op+change.ID)
+			lines = append(lines, change.Cursor)
 		}
 	})
 	follow(t, api, user(), feedPath+"?limit=2", csvType, func(a answer) {
 		for _, row := range a.table(t)[1:] {
-			cells = append(cells, row[1]+row[2])
+			cells = append(cells, row[4])
 		}
 	})
 	if len(want) != 5 || !slices.Equal(lines, want) || !slices.Equal(cells, want) {
-		t.Errorf("got %v as lines and %v as CSV, want %v", lines, cells, want)
+		t.Errorf("got the cursors %v as lines and %v as CSV, want %v", lines, cells, want)
 	}
 	now := ask(t, api, user(), feedPath+"?after=now", "Accept", csvType)
 	if a := ask(t, api, user(), feedPath+"?after="+now.header.Get("X-Next-Cursor"), "Accept", ndjsonType); a.status != http.StatusOK || len(a.body) > 0 || linkTo(a, "next") != "" {

@@ -376,6 +376,9 @@ type Change struct {
 	// ChangedAt The updatedAt of the object, or the time of the deletion. It never decreases from one change of a record to the next.
 	ChangedAt time.Time `json:"changedAt"`
 
+	// Cursor The cursor to send as after to go on behind this change. As text it is greater than those of the changes before.
+	Cursor string `json:"cursor"`
+
 	// ID The id of the record.
 	ID string `json:"id"`
 
