@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
@@ -88,7 +90,7 @@ const changesOfPage = "1000"
 // waits for more. It asks again when the service is away.
 func (f *feedReader) read(ctx context.Context, api *apiclient.Client, wait int, errOut io.Writer, each func(feedChange) error) error {
 	for {
-		page, err := f.ask(ctx, api, wait)
+		lines, header, err := f.ask(ctx, api, wait)
 		switch {
 		case passes(err) && ctx.Err() == nil:
 			fmt.Fprintf(errOut, "%v; asking again\n", err)
@@ -99,13 +101,19 @@ func (f *feedReader) read(ctx context.Context, api *apiclient.Client, wait int, 
 		case err != nil:
 			return err
 		}
-		for _, change := range page.Data {
+		for line := range bytes.Lines(lines) {
+			var change feedChange
+			if err := json.Unmarshal(line, &change); err != nil {
+				return fmt.Errorf("read the feed of changes: %w", err)
+			}
 			if err := each(change); err != nil {
 				return err
 			}
 		}
-		f.after = page.Meta.Next
-		if wait == 0 && !page.Meta.More {
+		if f.after = header.Get("X-Next-Cursor"); f.after == "" {
+			return errors.New("the feed of changes answered without a cursor: is the URL right?")
+		}
+		if wait == 0 && header.Get("Link") == "" { // which has the next page only
 			return nil
 		}
 	}
@@ -118,16 +126,7 @@ func passes(err error) bool {
 	return err != nil && !refused && !errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// changesPage is an answer of the feed.
-type changesPage struct {
-	Data []feedChange `json:"data"`
-	Meta struct {
-		Next string `json:"next"`
-		More bool   `json:"more"`
-	} `json:"meta"`
-}
-
-func (f *feedReader) ask(ctx context.Context, api *apiclient.Client, wait int) (page changesPage, err error) {
+func (f *feedReader) ask(ctx context.Context, api *apiclient.Client, wait int) (lines []byte, header http.Header, err error) {
 	query := url.Values{"wait": {strconv.Itoa(wait)}, "limit": {changesOfPage}}
 	if f.after != "" {
 		query.Set("after", f.after)
@@ -135,5 +134,5 @@ func (f *feedReader) ask(ctx context.Context, api *apiclient.Client, wait int) (
 	if len(f.kinds) > 0 {
 		query.Set("kinds", strings.Join(f.kinds, ","))
 	}
-	return page, api.Get(ctx, "/api/changes?"+query.Encode(), &page)
+	return api.Lines(ctx, "/api/changes?"+query.Encode())
 }

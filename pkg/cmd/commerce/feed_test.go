@@ -33,9 +33,10 @@ func TestTheFeedIsAskedAgainWhenTheServiceIsAway(t *testing.T) {
 	t.Parallel()
 	answers := []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusOK, http.StatusForbidden}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Next-Cursor", "further")
 		w.WriteHeader(answers[0])
 		answers = answers[1:]
-		_, _ = w.Write([]byte(`{"data":[{"kind":"order","op":"delete","id":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f42","changedAt":"2026-11-21T06:35:41.242Z","object":null}],"meta":{"next":"further","more":false}}`))
+		_, _ = w.Write([]byte(`{"kind":"order","op":"delete","id":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f42","changedAt":"2026-11-21T06:35:41.242Z","object":null}`))
 	}))
 	defer service.Close()
 	f := feedReader{url: service.URL, key: "key", again: time.Millisecond}

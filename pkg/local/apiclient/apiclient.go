@@ -91,6 +91,15 @@ func (c *Client) Read(ctx context.Context, path string, answer any) (http.Header
 	return c.call(ctx, http.MethodGet, path, nil, http.StatusOK, answer)
 }
 
+// Lines reads a path as lines of JSON, with the answer's header.
+func (c *Client) Lines(ctx context.Context, path string) (lines []byte, header http.Header, err error) {
+	named := *c
+	named.header = c.header.Clone()
+	named.header.Set("Accept", "application/x-ndjson")
+	header, err = named.call(ctx, http.MethodGet, path, nil, http.StatusOK, &lines)
+	return lines, header, err
+}
+
 // Create posts a body to a path and reads the created object into answer. Any
 // status but 201 is a [Refusal].
 func (c *Client) Create(ctx context.Context, path string, body, answer any) error {
@@ -165,7 +174,11 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 		}
 		return nil, refusal
 	}
-	if answer == nil {
+	switch answer := answer.(type) {
+	case nil:
+		return response.Header, nil
+	case *[]byte:
+		*answer = text
 		return response.Header, nil
 	}
 	if json.Unmarshal(text, answer) != nil {
