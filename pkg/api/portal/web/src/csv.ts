@@ -7,10 +7,10 @@ const cell = (text: string) => `"${(/^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'
 // csv is a table by RFC 4180, its first row the names of the columns.
 export const csv = (rows: string[][]) => rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
 
-// download saves a text as a file.
-export function download(name: string, type: string, text: string) {
+// download saves the parts of a file.
+export function download(name: string, type: string, ...parts: BlobPart[]) {
   const a = document.createElement("a");
-  a.href = URL.createObjectURL(new Blob([text], { type }));
+  a.href = URL.createObjectURL(new Blob(parts, { type }));
   a.download = name;
   a.click();
   URL.revokeObjectURL(a.href);

@@ -1080,7 +1080,7 @@ test("the trace of an object tells who got its events, and who did not and why",
   await remove(other);
 });
 
-test("records are searched, filtered, ordered and paged", async () => {
+test("records are searched, filtered, ordered, paged and taken along", async () => {
   await signedIn("records/products", async (page) => {
     await page.getByLabel("Search").fill("loose india");
     await page.getByLabel("Search").press("Enter");
@@ -1108,6 +1108,15 @@ test("records are searched, filtered, ordered and paged", async () => {
     await click(page, "Next");
     await page.getByText("Page 2 of 2, 25 in all").waitFor();
     assert.ok(await page.getByRole("button", { name: "Next" }).isDisabled());
+
+    // In three pages.
+    await page.route(/limit=1000/, (route) => route.continue({ url: route.request().url().replace("limit=1000", "limit=10") }));
+    for (const [file, first] of [["CSV", 1], ["JSON lines", 0]]) {
+      const saved = page.waitForEvent("download");
+      await click(page, `Download as ${file}`);
+      const lines = (await readFile(await (await saved).path(), "utf8")).trim().split("\n").slice(first);
+      assert.deepEqual(lines.map((line) => line.match(/PAGED-\d+/)?.[0]).sort(), Array.from({ length: 25 }, (_, i) => `PAGED-${i}`).sort());
+    }
   });
 });
 

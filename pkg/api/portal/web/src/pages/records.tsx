@@ -1,9 +1,10 @@
 // The records: lists with search, filters and pages, and single ones.
 import type { ComponentChildren } from "preact";
 import { api, ask } from "../api";
+import { download } from "../csv";
 import { amount, count, title } from "../format";
 import { lists, type List } from "../kinds";
-import { useLoad } from "../load";
+import { useAction, useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe, why } from "../session";
 import { Copy, Facts, Failed, Id, Input, Json, Loading, Notice, Page, Pager, Panel, Select, Status, Table, Time, type Column } from "../ui";
@@ -159,8 +160,9 @@ function List({ kind, query }: { kind: List; query: URLSearchParams }) {
   const names = ["search", "orderBy", "orderDirection", ...d.filters.map(([name]) => name), ...belongings];
   const given = Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""]));
   const show = (change: Record<string, string>) => go(link(`records/${kind}`, { ...given, ...change }));
+  const wanted = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ""));
+  const saving = useAction();
   const { data, error, reload } = useLoad(() => {
-    const wanted = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ""));
     // The filters of the kinds are not the same: those that are shown are of this one.
     return ask(api.GET(`/api/${kind}`, { params: { query: { ...wanted, page: Number(query.get("page") ?? 1) } } }));
   }, [kind, query.toString()]);
@@ -181,6 +183,14 @@ function List({ kind, query }: { kind: List; query: URLSearchParams }) {
         {choice("orderBy", "Order by", d.orders, "default")}
         {given.orderBy && choice("orderDirection", "Direction", ["asc", "desc"], "default")}
       </form>
+      <div class="actions">
+        {files.map((file) => (
+          <button key={file.name} type="button" disabled={saving.busy} onClick={() => saving.run(() => save(kind, wanted, file))}>
+            Download as {file.name}
+          </button>
+        ))}
+      </div>
+      <Failed error={saving.error} />
       {belongings.some((name) => given[name]) && (
         <p class="hint">
           Only those of one {belongings.filter((name) => given[name]).map((name) => belongs[name]).join(", ")}. <a href={link(`records/${kind}`)}>Show all</a>
@@ -203,6 +213,26 @@ function List({ kind, query }: { kind: List; query: URLSearchParams }) {
       )}
     </>
   );
+}
+
+const files = [
+  { name: "CSV", type: "text/csv", ending: "csv" },
+  { name: "JSON lines", type: "application/x-ndjson", ending: "jsonl" },
+];
+
+// save downloads every record that the filters select, by a walk, whose order is that of the ids.
+async function save(kind: List, { orderBy, orderDirection, ...filters }: Record<string, string>, { type, ending }: (typeof files)[number]) {
+  const parts: Blob[] = []; // which the browser keeps out of memory
+  let next: string | undefined;
+  do {
+    const query = { ...filters, orderBy: "id" as const, limit: 1000, afterId: next };
+    const answer = api.GET(`/api/${kind}`, { params: { query }, headers: { Accept: type }, parseAs: "text" });
+    const text = await ask<string>(answer);
+    // Each page of CSV begins with the names of the columns.
+    parts.push(new Blob([next && ending === "csv" ? text.slice(text.indexOf("\n") + 1) : text]));
+    next = (await answer).response.headers.get("Link")?.match(/afterId=([^>&]+)>; rel="next"/)?.[1];
+  } while (next);
+  download(`${kind}.${ending}`, type, ...parts);
 }
 
 // articlesOf are the articles of an order or an invoice.
