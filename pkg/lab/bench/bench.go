@@ -71,8 +71,8 @@ On %s.
 const notes = `
 An event's latency is from its record's message, at a rate from when the record was due, to its receipt. A payload has
 about 1 KB, each record is new and in a message of its own, and each organization has an endpoint. Lists is how long after
-the last event the lists of the last organizations show all of their records and outcomes. A list has pages of 20. The feed
-has pages of 1000: its latencies are of a page, its other figures of a change.
+the last event the lists of the last organizations show all of their records and outcomes. A list has pages of 20. The walk and
+the feed have pages of 1000: their latencies are of a page, their other figures of an entry.
 What an import, or a dead receiver, uses counts for the events beside it.
 
 Of one event or answer then: the CPU of the service, one process with queue server, gateway and event sources, and of the

@@ -24,7 +24,7 @@ func TestEveryRowMeasuresSomething(t *testing.T) {
 		"| alone in its organization, organizations: 5 ", "| burst, organizations: 5 ", "| steady, beside an import, organizations: 5 ", "| steady, beside a dead receiver, organizations: 5 ",
 		"| steady, table after 10 ms, organizations: 5 ",
 		"| list: filter, search, order, total ", "| list: no filter, newest first ", "| list: no filter, one request a second ", "| record by id ",
-		"| feed, caught up ",
+		"| walk, to its end ", "| feed, caught up ",
 	} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report lacks %q", want)

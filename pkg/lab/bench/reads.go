@@ -1,15 +1,16 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -84,31 +85,43 @@ func (b *bench) reads(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.measure(ctx, "feed, caught up", 1, func() (figures, error) { return b.catchUp(ctx) })
+	for _, row := range []struct{ name, path string }{
+		{"walk, to its end", "/api/products?limit=1000&orderBy=id"},
+		{"feed, caught up", "/api/changes?limit=1000"},
+	} {
+		if err := b.measure(ctx, row.name, 1, func() (figures, error) { return b.readAll(ctx, row.path) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// catchUp reads the feed from its beginning to its end. The figures are of its changes, the latencies of its pages.
-func (b *bench) catchUp(ctx context.Context) (f figures, err error) {
+// readAll reads a walk or the feed from its beginning to its end. The figures are of its entries, the latencies of its pages.
+func (b *bench) readAll(ctx context.Context, path string) (f figures, err error) {
 	client := apiclient.NewWithKey(b.service.Info.BaseURL, b.service.Info.APIKey)
 	started := time.Now()
-	for after, more := "", true; more; {
-		var page struct {
-			Data []jsontext.Value `json:"data"`
-			Meta struct {
-				Next string `json:"next"`
-				More bool   `json:"more"`
-			} `json:"meta"`
-		}
+	for path != "" {
 		asked := time.Now()
-		if err := client.Get(ctx, "/api/changes?limit=1000"+after, &page); err != nil {
+		lines, header, err := client.Lines(ctx, path)
+		if err != nil {
 			return f, err
 		}
-		f.of, f.latencies = f.of+len(page.Data), append(f.latencies, time.Since(asked))
-		after, more = "&after="+page.Meta.Next, page.Meta.More
+		f.of, f.latencies = f.of+bytes.Count(lines, []byte("\n")), append(f.latencies, time.Since(asked))
+		path = b.next(header)
 	}
 	slices.Sort(f.latencies)
 	f.perSecond = float64(f.of) / time.Since(started).Seconds()
 	return f, nil
+}
+
+// next is the path of the page that follows; "" at the end.
+func (b *bench) next(header http.Header) string {
+	for link := range strings.SplitSeq(header.Get("Link"), ", ") {
+		if target, found := strings.CutSuffix(link, `>; rel="next"`); found {
+			return strings.TrimPrefix(target, "<"+b.service.Info.BaseURL)
+		}
+	}
+	return ""
 }
 
 // asker asks for the targets in turn, by so many connections, each with one request at a time.
