@@ -31,6 +31,7 @@ var products = columnar.MustSchema("product",
 	columnar.Column{Name: "updatedAt", Type: columnar.Time, Sort: true},
 	columnar.Column{Name: "sellingPrice", Type: columnar.Number, Sort: true},
 	columnar.Column{Name: "purchasePrice", Type: columnar.Number, Sort: true},
+	columnar.Column{Name: "own", Type: columnar.Text, Match: true, Each: true},
 )
 
 var (
@@ -55,7 +56,11 @@ func uuid(kind byte, n int) (id [16]byte) {
 func reference(kind byte, n int) string { id := uuid(kind, n); return string(id[:]) }
 
 // product builds the n-th product at a revision; its text has 74 bytes.
-func product(n int, revision int64) columnar.Document {
+func product(n int, revision int64) columnar.Document { return productWith(n, revision, 0) }
+
+// productWith has a value in each of so many own fields as well: in the first one of its
+// own, in the others one of 16.
+func productWith(n int, revision int64, fields int) columnar.Document {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(revision)))
 	b := products.Build(uuid('p', n), 0)
 	if r.IntN(3) > 0 {
@@ -71,6 +76,13 @@ func product(n int, revision int64) columnar.Document {
 	b.Number(14, int64(r.IntN(200_00))*100)
 	if r.IntN(4) > 0 {
 		b.Number(15, int64(r.IntN(100_00))*100)
+	}
+	for f := 1; f <= fields; f++ {
+		own := "article " + strconv.Itoa(n)
+		if f > 1 {
+			own = "the " + things[(n+f)%16]
+		}
+		b.Text(16, fmt.Sprintf("=%d", f), fmt.Sprintf("%s=%d", own, f))
 	}
 	return b.Document(epoch+int64(n)+revision, epoch+int64(n)*60_000+revision)
 }
@@ -92,11 +104,13 @@ func productView(b testing.TB, size int) *columnar.View {
 	return v
 }
 
-func newProductView(size int) *columnar.View {
+func newProductView(size int) *columnar.View { return newProductViewWith(size, 0) }
+
+func newProductViewWith(size, fields int) *columnar.View {
 	v := columnar.NewView(products)
 	docs := make([]columnar.Document, 0, 10_000)
 	for n := range size {
-		docs = append(docs, product(n, 0))
+		docs = append(docs, productWith(n, 0, fields))
 		if len(docs) == cap(docs) || n == size-1 {
 			v.Apply(docs)
 			docs = docs[:0]
@@ -192,6 +206,39 @@ func BenchmarkQuery(b *testing.B) {
 				b.ReportMetric(float64(r.Total), "total")
 			})
 		}
+	}
+}
+
+// The fields of a product are none, one of which one is used, or 32.
+func BenchmarkOwnFields(b *testing.B) {
+	keywords := columnar.All(columnar.In(4, "PHYSICAL"), columnar.Is(5, true))
+	for _, fields := range []int{0, 1, 32} {
+		v := newProductViewWith(100_000, fields)
+		for _, row := range []struct {
+			name  string
+			query columnar.Query
+		}{
+			{"FirstPage", columnar.Query{OrderBy: 12, Desc: true, Limit: 20}},
+			{"Keywords", columnar.Query{Filter: keywords, OrderBy: 7, Limit: 20}},
+			{"SKU", columnar.Query{Filter: columnar.In(8, "AB-004321"), OrderBy: 12, Limit: 20}},
+			{"Search", columnar.Query{Search: []string{"cotton"}, OrderBy: 7, Limit: 20}},
+			{"OwnRare", columnar.Query{Filter: columnar.In(16, "article 4321=1"), OrderBy: 12, Limit: 20}},
+			{"OwnSixteenth", columnar.Query{Filter: columnar.In(16, "the lamp=2"), OrderBy: 12, Limit: 20}},
+			{"KeywordsAndHas", columnar.Query{Filter: columnar.All(keywords, columnar.In(16, "=1")), OrderBy: 7, Limit: 20}},
+		} {
+			b.Run(fmt.Sprintf("%d/%s", fields, row.name), func(b *testing.B) {
+				v.Query(row.query)
+				for b.Loop() {
+					v.Query(row.query)
+				}
+				b.ReportMetric(float64(v.Bytes())/100_000, "B/document")
+			})
+		}
+		b.Run(fmt.Sprintf("%d/OwnFirstTime", fields), func(b *testing.B) {
+			for n := 0; b.Loop(); n++ {
+				v.Query(columnar.Query{Filter: columnar.In(16, fmt.Sprintf("article %d=1", n)), OrderBy: 12, Limit: 20})
+			}
+		})
 	}
 }
 

@@ -13,7 +13,8 @@
 // Documents are in row groups of 4,096 rows, column by column. Rows are only appended;
 // a change marks the old row as dead and appends a new one. Columns are slices of their
 // numbers; a Keyword has codes into a dictionary. A search reads the text of a row group
-// as one, and the rows of the last tokens are cached. Once a third of a row group is dead,
+// as one, and the rows of the last tokens are cached, as are those of the last values of a
+// Text of which In compares each. Once a third of a row group is dead,
 // its live rows are copied to the last one. A view without text answers what needs none.
 //
 // A query narrows, in each row group, the set of live rows by each part of the filter

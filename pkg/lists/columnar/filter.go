@@ -42,7 +42,7 @@ func (f *Filter) Nowhere() bool { return f.op == opAny && len(f.of) == 0 }
 func Not(f Filter) Filter { return Filter{op: opNot, of: []Filter{f}} }
 
 // In holds where a Keyword has one of the values, or a Text with Match has one of
-// them as its first value. Values are folded where the column is.
+// them as its first value, with Each as any. Values are folded where the column is.
 func In(c Col, values ...string) Filter { return Filter{op: opIn, col: c, values: values} }
 
 // Null holds where a column has no value. A Text needs Match.

@@ -22,6 +22,7 @@ var everything = columnar.MustSchema("everything",
 	columnar.Column{Name: "sku", Type: columnar.Text, Search: true, Sort: true, Match: true},
 	columnar.Column{Name: "ref", Type: columnar.Text, Match: true},
 	columnar.Column{Name: "lastName", Type: columnar.Text, Sort: true},
+	columnar.Column{Name: "keys", Type: columnar.Text, Match: true, Each: true},
 )
 
 var (
@@ -35,14 +36,15 @@ var (
 	sku      = everything.Col("sku")
 	ref      = everything.Col("ref")
 	lastName = everything.Col("lastName")
+	keys     = everything.Col("keys")
 )
 
 var (
 	keywordCols = []columnar.Col{state, sites}
 	numberCols  = []columnar.Col{price, placed}
-	textCols    = []columnar.Col{tags, name, sku, ref, lastName}
+	textCols    = []columnar.Col{tags, name, sku, ref, lastName, keys}
 	searchCols  = []columnar.Col{tags, name, sku}
-	matchCols   = []columnar.Col{sku, ref}
+	matchCols   = []columnar.Col{sku, ref, keys}
 	sortCols    = []columnar.Col{columnar.ByID, price, placed, name, sku, lastName}
 )
 

@@ -38,7 +38,8 @@ func (f *Filter) uses() int {
 }
 
 // What is kept beside the columns for each document: while the first query of an order
-// sorts, a sort item; and the share of the cached tokens of a row group.
+// sorts, a sort item; and the share of the cached tokens of a row group, and with a Text
+// with Each of its cached values.
 const (
 	sortMemory   = 16
 	searchMemory = maxCachedTokens * (8*rowWords + 64) / MaxRowGroup
@@ -51,6 +52,9 @@ func (s *Schema) workMemory() int {
 	for _, c := range s.columns {
 		if c.Sort {
 			n += 4
+		}
+		if c.Each {
+			n += searchMemory
 		}
 	}
 	return n

@@ -19,7 +19,8 @@ type RowGroup struct {
 	Columns   []ColumnData // by Col
 	Text      Texts        // nil in a view without text
 	cache     searchCache
-	cells     []cell // scratch of Append
+	values    searchCache // of values of Texts with Each
+	cells     []cell      // scratch of Append
 }
 
 // ColumnData is one column of a row group that is not a Text. The column's type says
@@ -174,11 +175,16 @@ func (g *RowGroup) keepBool(col Col, v bool, rows *RowSet) {
 	rows.Without(column.True)
 }
 
-// keepText keeps the rows in which the first value of a Text is one of values.
+// keepText keeps the rows in which a Text has one of values: as its first, or with Each
+// as any.
 func (g *RowGroup) keepText(col Col, values []string, rows *RowSet) {
 	var found RowSet
 	for _, value := range values {
-		candidates := g.Text[g.schema.place[col].texts].find(append([]byte(value), endValue))
+		if g.schema.Column(col).Each {
+			found.Or(g.holding(col, value))
+			continue
+		}
+		candidates := g.Text[g.schema.place[col].texts].find(append([]byte(value), endValue), 0)
 		candidates.And(rows)
 		candidates.keep(func(row int) bool {
 			v, ok := g.text(col, row)
@@ -186,7 +192,34 @@ func (g *RowGroup) keepText(col Col, values []string, rows *RowSet) {
 		})
 		found.Or(candidates)
 	}
-	*rows = found
+	rows.And(&found)
+}
+
+// holding returns the rows, live or not, in which a Text with Each has the value. Such a
+// text can be long, so they are cached; only rows that were appended since are read.
+func (g *RowGroup) holding(col Col, value string) *RowSet {
+	p, ended := g.schema.place[col], append([]byte(value), endValue)
+	later := append([]byte{endValue}, ended...)
+	token := append(ended, byte(col))
+	known := g.values.cached(token)
+	if known != nil && known.upTo == g.Rows() {
+		return known.rows
+	}
+	var before RowSet
+	from := 0
+	if known != nil {
+		before, from = *known.rows, known.upTo
+	}
+	text := &g.Text[p.texts]
+	found := text.find(ended, from)
+	found.keep(func(row int) bool {
+		values := column(text.Row(row), p.rank)
+		values = values[:bytes.IndexByte(values, endColumn)]
+		return bytes.HasPrefix(values, ended) || bytes.Contains(values, later)
+	})
+	found.Or(&before)
+	g.values.add(token, found, g.Rows())
+	return found
 }
 
 // Document returns the document of a row; without text when the row group has none.

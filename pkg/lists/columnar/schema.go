@@ -36,6 +36,8 @@ type Column struct {
 	Search bool
 	// Match lets In and Null look at a Text; In compares its whole first value.
 	Match bool
+	// Each lets In, of a Text with Match, compare every value instead.
+	Each bool
 	// Fold folds a Keyword and what it is compared with. A Text always is.
 	Fold bool
 }
@@ -89,6 +91,8 @@ func (c Column) check() error {
 		return fmt.Errorf("unknown type %d", c.Type)
 	case (c.Search || c.Match) && c.Type != Text:
 		return errors.New("the flags Search and Match are for Text")
+	case c.Each && !c.Match:
+		return errors.New("the flag Each is for Match")
 	case c.Fold && c.Type != Keyword:
 		return errors.New("the flag Fold is for Keyword")
 	case c.Sort && (c.Type == Keyword || c.Type == Bool):

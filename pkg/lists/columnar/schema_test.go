@@ -26,6 +26,7 @@ func TestMustSchemaRefusesWhatDoesNotFit(t *testing.T) {
 		{"k", []columnar.Column{{Name: "a", Type: columnar.Text + 1}}, "unknown type"},
 		{"k", []columnar.Column{{Name: "a", Type: columnar.Keyword, Search: true}}, "for Text"},
 		{"k", []columnar.Column{{Name: "a", Type: columnar.Number, Match: true}}, "for Text"},
+		{"k", []columnar.Column{{Name: "a", Type: columnar.Text, Each: true}}, "for Match"},
 		{"k", []columnar.Column{{Name: "a", Type: columnar.Text, Fold: true}}, "for Keyword"},
 		{"k", []columnar.Column{{Name: "a", Type: columnar.Keyword, Sort: true}}, "Sort is for"},
 		{"k", []columnar.Column{{Name: "a", Type: columnar.Bool, Sort: true}}, "Sort is for"},

@@ -6,14 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// searchCache is the rows of the last tokens that were searched in a row group that takes
-// no more rows. Many searches may use it at once.
+// searchCache is the rows of the last tokens that were searched in a row group. Many
+// searches may use it at once.
 type searchCache struct{ recent atomic.Pointer[[]cachedToken] }
 
-// cachedToken is the rows, live or not, in which a token occurs.
+// cachedToken is the rows, live or not, in which a token occurs, of the first upTo.
 type cachedToken struct {
 	token string
 	rows  *RowSet
+	upTo  int
 }
 
 const (
@@ -33,24 +34,26 @@ func (g *RowGroup) search(tokens [][]byte, closed bool, rows *RowSet) {
 	}
 	t := &g.Text[0]
 	for _, token := range tokens {
-		known := g.cache.cached(token)
-		if known == nil && closed && rows.Count() > minCachedRows {
-			known = t.find(token)
-			g.cache.add(token, known)
+		if known := g.cache.cached(token); known != nil {
+			rows.And(known.rows)
+			continue
 		}
-		if known != nil {
-			rows.And(known)
+		if closed && rows.Count() > minCachedRows {
+			found := t.find(token, 0)
+			g.cache.add(token, found, g.Rows())
+			rows.And(found)
 			continue
 		}
 		rows.keep(func(row int) bool { return bytes.Contains(t.Row(row), token) })
 	}
 }
 
-// cached returns the rows in which a token occurs, or nil when it is not cached.
-func (h *searchCache) cached(token []byte) *RowSet {
-	for _, c := range h.tokens() {
-		if c.token == string(token) {
-			return c.rows
+// cached returns what is cached of a token, or nil.
+func (h *searchCache) cached(token []byte) *cachedToken {
+	recent := h.tokens()
+	for i := len(recent) - 1; i >= 0; i-- {
+		if recent[i].token == string(token) {
+			return &recent[i]
 		}
 	}
 	return nil
@@ -65,8 +68,8 @@ func (h *searchCache) tokens() []cachedToken {
 
 // add caches a token in the place of the oldest. Of concurrent searches the last one
 // counts.
-func (h *searchCache) add(token []byte, rows *RowSet) {
+func (h *searchCache) add(token []byte, rows *RowSet, upTo int) {
 	old := h.tokens()
-	recent := slices.Concat(old[max(0, len(old)+1-maxCachedTokens):], []cachedToken{{string(token), rows}})
+	recent := slices.Concat(old[max(0, len(old)+1-maxCachedTokens):], []cachedToken{{string(token), rows, upTo}})
 	h.recent.Store(&recent)
 }

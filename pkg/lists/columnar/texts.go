@@ -22,10 +22,10 @@ type TextRows struct {
 // Row returns the text of a row.
 func (t *TextRows) Row(i int) []byte { return t.Data[t.Starts[i]:t.Starts[i+1]] }
 
-// find returns the rows in which a token occurs.
-func (t *TextRows) find(token []byte) *RowSet {
-	found, row := new(RowSet), 0
-	for from := 0; ; from = int(t.Starts[row]) {
+// find returns the rows from row on in which a token occurs.
+func (t *TextRows) find(token []byte, row int) *RowSet {
+	found := new(RowSet)
+	for from := int(t.Starts[row]); ; from = int(t.Starts[row]) {
 		n := bytes.Index(t.Data[from:], token)
 		if n < 0 {
 			return found

@@ -58,8 +58,8 @@ func TestSearchFindsTokensInsideOneValueOnly(t *testing.T) {
 	}
 }
 
-func TestInComparesAWholeTextWithItsFirstValueOnly(t *testing.T) {
-	doc := everything.Build(number(1), 0).Text(sku, "LS-1", "LS-2").Text(ref, "").Document(1, 1)
+func TestInComparesAWholeTextWithItsFirstValueOrEach(t *testing.T) {
+	doc := everything.Build(number(1), 0).Text(sku, "LS-1", "LS-2").Text(ref, "").Text(keys, "1", "1=Red", "2=x1").Document(1, 1)
 	v := columnar.NewView(everything)
 	v.Apply([]columnar.Document{doc})
 	for _, row := range []struct {
@@ -74,6 +74,11 @@ func TestInComparesAWholeTextWithItsFirstValueOnly(t *testing.T) {
 		{"empty value", columnar.In(ref, ""), true},
 		{"empty value is not null", columnar.Null(ref), false},
 		{"not of a part", columnar.Not(columnar.In(sku, "ls")), true},
+		{"each: first value", columnar.In(keys, "1"), true},
+		{"each: second value", columnar.In(keys, "x", "1=rED"), true},
+		{"each: last value", columnar.In(keys, "2=x1"), true},
+		{"each: an end", columnar.In(keys, "x1"), false},
+		{"each: a start", columnar.In(keys, "1="), false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			q := columnar.Query{Filter: row.filter}
@@ -187,6 +192,27 @@ func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
 		}
 	}
 	readers.Wait()
+}
+
+// The second query finds the value's rows in the cache, of the row groups that are closed.
+func TestAFilterOfEachValueFollowsChangesWhenRepeated(t *testing.T) {
+	const docs = 2*4096 + 700
+	v := columnar.NewView(everything)
+	batch := make([]columnar.Document, docs)
+	for i := range batch {
+		batch[i] = everything.Build(number(i), 0).Text(keys, "1", fmt.Sprintf("1=%d", i%7)).Document(1, 1)
+	}
+	v.Apply(batch)
+	total := func() int { return v.Query(columnar.Query{Filter: columnar.In(keys, "1=3", "1=33")}).Total }
+	first := total()
+	if again := total(); first != docs/7 || again != first {
+		t.Errorf("%d documents, and %d when asked again; want %d", first, again, docs/7)
+	}
+	v.Apply([]columnar.Document{everything.Tombstone(number(3), 0, 2, 2), everything.Build(number(4), 0).Text(keys, "2=1", "1=3").Document(2, 2)})
+	v.Apply([]columnar.Document{everything.Build(number(10), 0).Text(keys, "1=33").Document(2, 2), everything.Build(number(17), 0).Document(2, 2)})
+	if got := total(); got != first-1 {
+		t.Errorf("%d documents after one got the value, one kept one and two lost it; want %d", got, first-1)
+	}
 }
 
 func TestSmallViewsAreSmall(t *testing.T) {

@@ -55,9 +55,18 @@ func appendSum(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, che
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // schemaSum hashes the name of the schema, and the names, types and flags of its
-// columns.
+// columns, but for Each, which changes no segment.
 func schemaSum(s *columnar.Schema) [8]byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %+v", s.Name(), s.Columns()))
+	type column struct {
+		Name                      string
+		Type                      columnar.ColumnType
+		Sort, Search, Match, Fold bool
+	}
+	var columns []column
+	for _, c := range s.Columns() {
+		columns = append(columns, column{c.Name, c.Type, c.Sort, c.Search, c.Match, c.Fold})
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %+v", s.Name(), columns))
 	return [8]byte(sum[:])
 }
 
