@@ -73,9 +73,9 @@ RULES = {
     "name": "invalid_format", "description": "invalid_format",  # control characters
 }
 CODES = {"precondition_failed", "idempotency_key_reused", "cursor_expired", "cursor_mismatch"}
-# What has rules of its own: cursors, fields of objects, event patterns, names
+# What has rules of its own: cursors, fields of objects, own fields, event patterns, names
 # and values of headers, envelopes of records, networks, and authorization requests.
-OPEN = re.compile(r"(after|allow|allowedNetworks|changed|fields|filter|headers|records|request)\b")
+OPEN = re.compile(r"(after|allow|allowedNetworks|attributes|changed|fields|filter|has|headers|metadata|records|request)\b")
 
 
 @schemathesis.hook

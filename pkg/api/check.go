@@ -318,7 +318,7 @@ func (x *exchange) query() (url.Values, error) {
 			details.Add(fault.InQuery, name, fault.DetailUnknown, "is not a parameter of this operation")
 		case len(given) > 1 && p.Multi:
 			values[name] = []string{strings.Join(given, ",")}
-		case len(given) > 1:
+		case len(given) > 1 && !p.Keyed:
 			details.Add(fault.InQuery, name, fault.DetailDuplicate, "must be given once")
 		case given[0] == "" && name != "search":
 			details.Add(fault.InQuery, name, fault.DetailFormat, "must not be empty; leave the parameter out instead")

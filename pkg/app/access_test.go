@@ -89,6 +89,8 @@ func requests() []request {
 		{operation: "getTokenScopes", method: "GET", path: application + "/token-scopes", area: people, scope: "developers:read", status: 200, thing: true},
 		{operation: "setTokenScopes", method: "PUT", path: application + "/token-scopes", body: `{"scopes":["` + strings.ReplaceAll(granted, " ", `","`) + `"]}`, area: people, scope: "developers:admin", status: 200, thing: true},
 		{operation: "setTokenScopes", method: "PUT", path: applications + "/{modest}/token-scopes", ifMatch: unmet, body: `{"scopes":["customers:read","records:write"]}`, note: "which adds two", area: people, scope: "developers:admin", every: "customers:read records:write", status: precondition, thing: true},
+		{operation: "getIndexFields", method: "GET", path: "/developers/index/fields", area: people, scope: "developers:admin", status: 200},
+		{operation: "setIndexFields", method: "PUT", path: "/developers/index/fields", body: `{"fields":[{"kind":"order","key":"erpId","type":"TEXT"}]}`, area: people, scope: "developers:admin", status: 200},
 		{operation: "listAuditTrail", method: "GET", path: "/developers/audit", area: people, scope: "developers:admin", status: 200},
 		{operation: "getApplicationClient", method: "GET", path: application + "/client", area: people, scope: "developers:read", status: 200, thing: true},
 		{operation: "setApplicationClient", method: "PUT", path: application + "/client", body: `{"type":"CONFIDENTIAL"}`, area: people, scope: "developers:write", status: 200, thing: true},

@@ -92,6 +92,8 @@ func tourSteps() []step {
 		{operation: "getApplicationUsage", path: application, query: "from=2026-11-20"},
 		{operation: "listApiKeys", path: application},
 		{operation: "listFailedRequests", path: application, before: (*tour).failedRequest},
+		{operation: "setIndexFields", body: `{"fields": [{"kind": "product", "key": "color", "type": "TEXT"}, {"kind": "order", "key": "erpId", "type": "TEXT"}]}`},
+		{operation: "getIndexFields"},
 		{operation: "createWebhookEndpoint", query: "applicationId={application}", keep: "endpoint", body: `{
 			"url": "https://erp.example.com/webhooks", "description": "Orders and products", "events": ["order.*", "product.created"],
 			"retryCount": 5, "timeoutSeconds": 10}`},
@@ -175,7 +177,7 @@ func newTour(t testing.TB) *tour {
 	queues, logger := s.Queues(), s.Leaks.Logger()
 	w.base = dependenciesOf(s)
 	w.dispatcher = dispatcher.New(permitted(t, s, "dispatcher", w.base).Table, queues.Deliveries(), noPark{t}, s.Time, logger)
-	w.indexer = indexer.New(permitted(t, s, "indexer", w.base).Table, indexer.DecodeFor(index.NewLists(s.Table, dynamo.Shards), dynamo.Stream{}), noPark{t}, noLists{}, logger)
+	w.indexer = indexer.New(permitted(t, s, "indexer", w.base).Table, indexer.DecodeFor(index.NewLists(s.Table, dynamo.Shards), dynamo.Stream{}, s.Table), noPark{t}, noLists{}, logger)
 	for name, operations := range app.OperationsByFunction() {
 		function, err := app.Functions(markdown.HTML)[name](t.Context(), permitted(t, s, name, w.base))
 		if err != nil {

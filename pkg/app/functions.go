@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/counter"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
@@ -13,6 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/ingest"
@@ -73,7 +75,7 @@ func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
 // its first record on, and both must recognize changes that they have processed.
 func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
 	var tails indexer.Storage = d.Table
-	decode := indexer.DecodeFor(d.lists(), dynamo.Stream{})
+	decode := indexer.DecodeFor(d.lists(), dynamo.Stream{}, index.NewFieldCache(d.Table, commerce.FieldAge, d.Clock))
 	if d.Metrics != nil {
 		measured := &measuredTails{Storage: d.Table, to: d.Metrics, clock: d.Clock, newest: map[tailOf]int64{}}
 		tails, decode = measured, measured.decode(decode)

@@ -184,8 +184,8 @@ type tailOf struct {
 
 // decode notes the revisions of a decoder.
 func (m *measuredTails) decode(decode indexer.Decoder) indexer.Decoder {
-	return func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
-		changes, err := decode(r)
+	return func(ctx context.Context, r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+		changes, err := decode(ctx, r)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, c := range changes {

@@ -8,6 +8,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api/developers"
 	"github.com/commerce-integration/service/pkg/api/docs"
 	"github.com/commerce-integration/service/pkg/api/failures"
+	"github.com/commerce-integration/service/pkg/api/fields"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/api/oauth"
 	"github.com/commerce-integration/service/pkg/api/portal"
@@ -80,7 +81,10 @@ func portalOperations(signIn portal.SignIn, embedding portal.Embedding, render R
 const recordsShare = 16
 
 func (d *Dependencies) apiOperations() []api.Operation {
-	cfg := records.Config{Clock: d.Clock, Lists: d.lists(), CacheBytes: int(d.memory() / recordsShare)}
+	cfg := records.Config{
+		Clock: d.Clock, Lists: d.lists(), CacheBytes: int(d.memory() / recordsShare),
+		Fields: index.NewFieldCache(d.Table, views.Freshness, d.Clock),
+	}
 	return append(records.Operations(d.Table, d.views(), cfg), api.HealthCheck())
 }
 
@@ -94,11 +98,12 @@ func (d *Dependencies) developerOperations(answers *sealed.Box) []api.Operation 
 
 func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string) string) []api.Operation {
 	sender := d.deliveries()
-	return webhooks.Operations(d.Table, webhooks.Config{
+	own := fields.Operations(d.Table, d.lists(), d.Clock)
+	return append(own, webhooks.Operations(d.Table, webhooks.Config{
 		Clock: d.Clock, Sender: sender, Backlog: sweeper.NewBacklog(d.Table, sender, d.Clock), Seal: seal,
 		History: history{d.views(), d.lists().Deliveries},
 		Rules:   webhook.Rules{AllowPrivateTargets: d.Config.AllowPrivateTargets, Refusal: d.outbound().Refusal, ARNs: d.arnRules()},
-	})
+	})...)
 }
 
 func (d *Dependencies) receiptOperations() []api.Operation {

@@ -12,8 +12,9 @@ var customerKind = &definition{
 	kind: KindCustomer, plural: "customers", text: "The people and companies who order.",
 	columns: []string{
 		columnSite, "type", "isActive", "firstName", "lastName", "companyName", "email", "phone", "customerNumber",
-		"externalRef", "totalSpent", "ordersCount", "createdAt", "updatedAt",
+		"externalRef", "totalSpent", "ordersCount", "createdAt", "updatedAt", columnOwn,
 	},
+	own:    "metadata",
 	search: []string{"firstName", "lastName", "companyName", "email", "phone", "customerNumber"},
 	orders: []lists.Order{
 		lists.By("createdAt"), lists.By("updatedAt"), lists.ByText("lastName"), lists.By("totalSpent"),

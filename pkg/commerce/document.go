@@ -54,6 +54,9 @@ func (s shape) column(name string, search []string, list *lists.List) columnar.C
 	case string, []string:
 		c.Type = columnar.Text
 	}
+	if name == columnOwn {
+		return columnar.Column{Name: name, Type: columnar.Text, Match: true, Each: true}
+	}
 	c.Sort = slices.ContainsFunc(list.Orders, func(o lists.Order) bool { return o.Name == name })
 	c.Search = slices.Contains(search, name)
 	c.Match = slices.ContainsFunc(list.Filters, func(f lists.Filter) bool { return f.Column == name && f.Kind == lists.Text })
@@ -92,7 +95,7 @@ type indexedField struct {
 	field int
 }
 
-// fields are those that have a column. siteIds is a column without a field.
+// fields are those that have a column. siteIds and own are columns without a field.
 func (s shape) fields(schema *columnar.Schema) (fields []indexedField) {
 	for i, c := range schema.Columns() {
 		if at := s.position(c.Name); at >= 0 {
@@ -102,10 +105,10 @@ func (s shape) fields(schema *columnar.Schema) (fields []indexedField) {
 	return fields
 }
 
-// Document returns the columns of a stored record for its kind's list;
-// visible is when the revision became visible in lists. A tombstone gives a
-// tombstone.
-func Document(s *Stored, visible value.Time) (columnar.Document, error) {
+// Document returns the columns of a stored record for its kind's list, with the fields
+// that its organization has declared; visible is when the revision became visible in
+// lists. A tombstone gives a tombstone.
+func Document(s *Stored, visible value.Time, declared Fields) (columnar.Document, error) {
 	d := s.Kind.known()
 	schema := d.list.Schema
 	if s.Deleted {
@@ -120,6 +123,13 @@ func Document(s *Stored, visible value.Time) (columnar.Document, error) {
 		b.Keyword(schema.Col(columnSites), lists.Keys(s.SiteIDs)...)
 	}
 	r := reflect.ValueOf(record).Elem()
+	if d.own != "" { // before other texts, which MaxText may cut off
+		tokens, err := declared.tokens(d.kind, r.Field(d.ownAt).Bytes())
+		if err != nil {
+			return columnar.Document{}, err
+		}
+		b.Text(schema.Col(columnOwn), tokens...)
+	}
 	for _, f := range d.fields {
 		setColumn(b, f.col, r.Field(f.field))
 	}

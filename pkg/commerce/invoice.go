@@ -17,8 +17,9 @@ var invoiceKind = &definition{
 	kind: KindInvoice, plural: "invoices", text: "Invoices and credit notes.", months: true,
 	columns: []string{
 		columnSite, "type", "status", "customerId", "orderId", "currency", "invoiceNumber", "customerName", "externalRef",
-		"total", "amountDue", "issuedAt", "dueAt", "createdAt", "updatedAt",
+		"total", "amountDue", "issuedAt", "dueAt", "createdAt", "updatedAt", columnOwn,
 	},
+	own:    "metadata",
 	search: []string{"invoiceNumber", "customerName"},
 	orders: []lists.Order{
 		lists.By("issuedAt"), lists.By("createdAt"), lists.By("updatedAt"), lists.By("dueAt"), lists.By("total"),

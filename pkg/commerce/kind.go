@@ -46,6 +46,7 @@ type definition struct {
 	// sort by. Documents are stored with the positions of their columns: a new
 	// one goes to the end.
 	columns []string
+	own     string         // the field that holds the organization's own fields; "" when there is none
 	search  []string       // columns that search looks into
 	orders  []lists.Order  // the first is the default
 	filters []lists.Filter // one without a Kind filters by the column of its name
@@ -60,6 +61,7 @@ type definition struct {
 	page   any          // a page of the list, for the documentation
 	list   *lists.List
 	fields []indexedField
+	ownAt  int // the position of own in the shape
 }
 
 // define derives the list and its columns from the declaration and the types
@@ -71,7 +73,7 @@ func define[S, I any, P interface {
 	d.record = func() any { return new(S) }
 	d.input = func() input { return P(new(I)) }
 	d.page = lists.Page[S]{}
-	d.list = &lists.List{Name: d.plural, Walk: true, Most: lists.MaxWalk, Sync: "updatedFrom", Orders: d.orders}
+	d.list = &lists.List{Name: d.plural, Walk: true, Most: lists.MaxWalk, Sync: "updatedFrom", Orders: d.orders, Own: d.own}
 	shape := shapeOf(d)
 	for _, f := range append(slices.Clone(d.filters), commonFilters()...) {
 		d.list.Filters = append(d.list.Filters, shape.filter(f))
@@ -81,7 +83,7 @@ func define[S, I any, P interface {
 		columns[i] = shape.column(name, d.search, d.list)
 	}
 	d.list.Schema = columnar.MustSchema(d.plural, columns...)
-	d.fields = shape.fields(d.list.Schema)
+	d.fields, d.ownAt = shape.fields(d.list.Schema), shape.position(d.own)
 	return d
 }
 

@@ -53,11 +53,12 @@ type where struct {
 func (w *where) add(f columnar.Filter) { w.filters = append(w.filters, f) }
 
 // IndexQuery turns a parsed query of a kind's list into the query of its
-// columns, limited to the records that the reader may see at the time.
+// columns, limited to the records that the reader may see at the time. fields are those
+// that the organization has declared, of a query that uses some.
 // categories answers queries of the list of categories; only a query for the
 // products of a category and those below it asks it, and its error is
 // returned as it is.
-func IndexQuery(kind Kind, q *lists.Query, scope SiteScope, categories Finder, now value.Time) (columnar.Query, error) {
+func IndexQuery(kind Kind, q *lists.Query, scope SiteScope, categories Finder, now value.Time, fields Fields) (columnar.Query, error) {
 	d := kind.known()
 	w := &where{Query: q, schema: d.list.Schema, categories: categories, now: now}
 	w.add(scope.filter(d, q))
@@ -66,5 +67,11 @@ func IndexQuery(kind Kind, q *lists.Query, scope SiteScope, categories Finder, n
 			return columnar.Query{}, err
 		}
 	}
-	return q.Index(w.filters...), nil
+	newest, err := fields.filter(w, kind)
+	if err != nil {
+		return columnar.Query{}, err
+	}
+	indexed := q.Index(w.filters...)
+	indexed.Fields = newest
+	return indexed, nil
 }

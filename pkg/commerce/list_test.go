@@ -31,6 +31,7 @@ type shelf struct {
 	view   *columnar.View
 	stored map[value.ID]*Stored
 	names  map[value.ID]string
+	fields Fields
 }
 
 func newShelf(kind Kind) *shelf {
@@ -54,7 +55,7 @@ func (s *shelf) find(q columnar.Query) (columnar.Result, error) { return s.view.
 
 func (s *shelf) put(t testing.TB, stored *Stored, name string) {
 	t.Helper()
-	doc, err := Document(stored, stored.Revision+1)
+	doc, err := Document(stored, stored.Revision+1, s.fields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func (s *shelf) list(t testing.TB, query string, scope SiteScope) string {
 	if id, ok := q.ID("siteId"); ok {
 		scope.Site = &id
 	}
-	in, err := IndexQuery(s.kind, q, scope, s.find, testNow)
+	in, err := IndexQuery(s.kind, q, scope, s.find, testNow, s.fields)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -294,7 +295,7 @@ func TestProductsOfCategoriesBelow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, err := IndexQuery(KindProduct, q, SiteScope{}, categories.find, testNow)
+			in, err := IndexQuery(KindProduct, q, SiteScope{}, categories.find, testNow, Fields{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -314,7 +315,7 @@ func TestProductsOfCategoriesBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = IndexQuery(KindProduct, q, SiteScope{}, func(columnar.Query) (columnar.Result, error) { return columnar.Result{}, failed }, testNow)
+	_, err = IndexQuery(KindProduct, q, SiteScope{}, func(columnar.Query) (columnar.Result, error) { return columnar.Result{}, failed }, testNow, Fields{})
 	if !errors.Is(err, failed) {
 		t.Errorf("the tree cannot be read: %v", err)
 	}
@@ -359,7 +360,7 @@ func TestOverdueInTheIndexIsOverdueInTheShape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc, err := Document(stored, testNow)
+		doc, err := Document(stored, testNow, Fields{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +370,7 @@ func TestOverdueInTheIndexIsOverdueInTheShape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, err := IndexQuery(KindInvoice, q, SiteScope{}, nil, now)
+			in, err := IndexQuery(KindInvoice, q, SiteScope{}, nil, now, Fields{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -428,11 +429,11 @@ func TestDeletionsAreListedWhileTheyLast(t *testing.T) {
 }
 
 func TestADeletedRecordIsATombstoneOfTheIndex(t *testing.T) {
-	doc, err := Document(&Stored{Kind: KindProduct, ID: testID, Deleted: true, Revision: 5}, 7)
+	doc, err := Document(&Stored{Kind: KindProduct, ID: testID, Deleted: true, Revision: 5}, 7, Fields{})
 	if err != nil || !doc.Deleted || doc.ID != [16]byte(testID) || doc.Revision != 5 || doc.Visible != 7 {
 		t.Errorf("%+v, %v", doc, err)
 	}
-	if _, err := Document(&Stored{Kind: KindProduct, ID: testID, Doc: []byte(`{`)}, 7); err == nil {
+	if _, err := Document(&Stored{Kind: KindProduct, ID: testID, Doc: []byte(`{`)}, 7, Fields{}); err == nil {
 		t.Error("a broken document is indexed")
 	}
 }

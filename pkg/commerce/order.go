@@ -12,8 +12,9 @@ var orderKind = &definition{
 	kind: KindOrder, plural: "orders", text: "Customers' orders, with payments, shipments and refunds.", months: true,
 	columns: []string{
 		columnSite, "status", "paymentStatus", "fulfillmentStatus", "customerId", "currency", "orderNumber",
-		"customerName", "customerEmail", "externalRef", "total", "placedAt", "createdAt", "updatedAt",
+		"customerName", "customerEmail", "externalRef", "total", "placedAt", "createdAt", "updatedAt", columnOwn,
 	},
+	own:    "metadata",
 	search: []string{"orderNumber", "customerName", "customerEmail"},
 	orders: []lists.Order{
 		lists.By("placedAt"), lists.By("createdAt"), lists.By("updatedAt"), lists.By("total"), lists.ByText("orderNumber"),

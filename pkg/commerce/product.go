@@ -18,8 +18,9 @@ var productKind = &definition{
 	kind: KindProduct, plural: "products", text: "The catalogue: what shops sell.", noSite: noSiteShared, sites: true,
 	columns: []string{
 		columnSites, "categoryId", "brandId", "type", "isActive", "trackInventory", "name", "sku", "barcode", "tags",
-		"sellingPrice", "purchasePrice", "createdAt", "updatedAt",
+		"sellingPrice", "purchasePrice", "createdAt", "updatedAt", columnOwn,
 	},
+	own:    "attributes",
 	search: []string{"name", "sku", "barcode", "tags"},
 	orders: []lists.Order{
 		lists.By("createdAt"), lists.By("updatedAt"), lists.ByText("name"), lists.ByText("sku"),

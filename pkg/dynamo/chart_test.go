@@ -86,6 +86,8 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	must(t, err)
 
 	must(t, table.RegisterOrganization(ctx, org))
+	_, err = table.ChangeFields(ctx, org, func(f commerce.Fields) (commerce.Fields, error) { f.Version++; return f, nil })
+	must(t, err)
 	must(t, table.Beat(ctx, now))
 	must(t, table.RequestJob(ctx, org, "orders", now))
 	_, err = table.AppendTail(ctx, org, "orders", fixed([]byte("x")))

@@ -60,6 +60,7 @@ const (
 	typeHeartbeat    = "beat"
 	typeAudit        = "aud"
 	typeFailures     = "fail"
+	typeFields       = "fld"
 )
 
 // Shards is the number of partition keys of an organization's records of a kind, of
@@ -310,6 +311,9 @@ func jobKey(org value.ID, list string) key { return key{tailPartition(org, list)
 
 // activityKey has a partition of its own among those of the lists.
 func activityKey(org value.ID) key { return key{tailPartition(org, "activity"), "ACTIVITY"} }
+
+// fieldsKey too.
+func fieldsKey(org value.ID) key { return key{tailPartition(org, "fields"), "FIELDS"} }
 
 // jobPartition holds the jobs of lists by the time from which one may run.
 func jobPartition(org value.ID, list string) string {

@@ -120,7 +120,7 @@ func (u unparked) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord
 func (p *meteredHarness) write(b *testing.B, batch, records, among int, every time.Duration) {
 	list, random := p.lists.Records[commerce.KindOrder], rand.New(rand.NewPCG(1, 2)) //nolint:gosec // as above
 	n := 0
-	decode := func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+	decode := func(_ context.Context, r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
 		order, err := strconv.Atoi(r.EventID)
 		if err != nil {
 			return nil, err

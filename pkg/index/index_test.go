@@ -114,7 +114,7 @@ func (w *harness) read(_ context.Context, _ value.ID, shard int, after string) (
 }
 
 // get gives the things with the ids.
-func (w *harness) get(_ context.Context, _ value.ID, ids [][16]byte) (found []columnar.Document, err error) {
+func (w *harness) get(_ context.Context, _ value.ID, ids [][16]byte, _ bool) (found []columnar.Document, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range ids {
@@ -175,7 +175,7 @@ func document(id value.ID, th thing) columnar.Document {
 	return b.Document(th.revision, 0)
 }
 
-func (w *harness) decode(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+func (w *harness) decode(_ context.Context, r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
 	if r.Change.NewImage == nil {
 		return nil, errors.New("no image")
 	}

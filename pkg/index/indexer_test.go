@@ -109,8 +109,8 @@ func TestOrganizationsAreRegisteredOncePerListAndWeek(t *testing.T) {
 	other := *w.list
 	other.Name = "others"
 	n := 0
-	writer := indexer.New(table, func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
-		found, err := w.decode(r)
+	writer := indexer.New(table, func(ctx context.Context, r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+		found, err := w.decode(ctx, r)
 		for i := range found {
 			found[i].Org = orgs[n%len(orgs)]
 			if n%2 == 0 {
@@ -164,8 +164,8 @@ func TestListsAreWrittenSixteenAtATimeWithOneChangeOfADocument(t *testing.T) {
 			w.put(id, thing{size: 1, month: 1})
 			w.put(id, thing{size: 2, month: 1})
 		}
-		writer := indexer.New(tails, func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
-			found, err := w.decode(r)
+		writer := indexer.New(tails, func(ctx context.Context, r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+			found, err := w.decode(ctx, r)
 			for i := range found {
 				found[i].Org = owners[value.MustID(r.Change.NewImage["id"].String())]
 			}

@@ -28,7 +28,8 @@ const (
 type List struct {
 	Name   string
 	Schema *columnar.Schema
-	Format int // of its manifests and segments; 0 means [Format]
+	Kind   commerce.Kind // of the records whose own fields the documents have; "" for none
+	Format int           // of its manifests and segments; 0 means [Format]
 	// By divides the list by the Time column On. Documents without that time,
 	// and all documents of a Whole list, are in partition 0.
 	By Interval
@@ -44,9 +45,10 @@ type List struct {
 	// Visible is not set.
 	Shards int
 	Read   func(ctx context.Context, org value.ID, shard int, after string) (documents []columnar.Document, next string, err error)
-	// Get reads the documents with the ids from the table, strongly consistent.
-	// Visible is not set. It is nil for a list that is not filtered by ids.
-	Get func(ctx context.Context, org value.ID, ids [][16]byte) ([]columnar.Document, error)
+	// Get reads the documents with the ids from the table, strongly consistent, with own
+	// fields or without. Visible is not set. It is nil for a list that is not filtered by
+	// ids.
+	Get func(ctx context.Context, org value.ID, ids [][16]byte, own bool) ([]columnar.Document, error)
 }
 
 // Key names a list of an organization.
@@ -152,6 +154,7 @@ type Lists struct {
 
 // Source reads what lists are rebuilt from, page by page of a shard.
 type Source interface {
+	FieldReader
 	Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error)
 	RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (page []*commerce.Stored, next string, err error)
 	DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Delivery, next string, err error)
@@ -189,9 +192,18 @@ func NewLists(source Source, shards int) *Lists {
 		if kind.Monthly() {
 			list.By, list.On = Monthly, list.Schema.Col("createdAt")
 		}
-		list.Read = reader(func(ctx context.Context, org value.ID, shard int, after string) ([]*commerce.Stored, string, error) {
-			return source.RecordsPage(ctx, org, kind, shard, after, sourcePage)
-		}, RecordDocument)
+		if kind.HasFields() {
+			list.Kind = kind
+		}
+		list.Read = func(ctx context.Context, org value.ID, shard int, after string) ([]columnar.Document, string, error) {
+			fields, err := Key{org, list}.Fields(ctx, source)
+			if err != nil {
+				return nil, "", err
+			}
+			return reader(func(ctx context.Context, org value.ID, shard int, after string) ([]*commerce.Stored, string, error) {
+				return source.RecordsPage(ctx, org, kind, shard, after, sourcePage)
+			}, withFields(fields))(ctx, org, shard, after)
+		}
 		list.Get = getter(source, kind)
 		l.Records[kind] = list
 	}
@@ -215,8 +227,14 @@ func reader[T any](
 }
 
 // getter makes the [List.Get] of a kind.
-func getter(source Source, kind commerce.Kind) func(context.Context, value.ID, [][16]byte) ([]columnar.Document, error) {
-	return func(ctx context.Context, org value.ID, ids [][16]byte) ([]columnar.Document, error) {
+func getter(source Source, kind commerce.Kind) func(context.Context, value.ID, [][16]byte, bool) ([]columnar.Document, error) {
+	return func(ctx context.Context, org value.ID, ids [][16]byte, own bool) (_ []columnar.Document, err error) {
+		var fields commerce.Fields
+		if own {
+			if fields, err = source.Fields(ctx, org); err != nil {
+				return nil, err
+			}
+		}
 		wanted := make([]value.ID, len(ids))
 		for i, id := range ids {
 			wanted[i] = id
@@ -225,8 +243,13 @@ func getter(source Source, kind commerce.Kind) func(context.Context, value.ID, [
 		if err != nil {
 			return nil, err
 		}
-		return documentsOf(maps.Values(found), RecordDocument)
+		return documentsOf(maps.Values(found), withFields(fields))
 	}
+}
+
+// withFields makes documents of records with the fields.
+func withFields(fields commerce.Fields) func(*commerce.Stored) (*columnar.Document, error) {
+	return func(s *commerce.Stored) (*columnar.Document, error) { return RecordDocument(s, fields) }
 }
 
 func documentsOf[T any](items iter.Seq[T], document func(T) (*columnar.Document, error)) (documents []columnar.Document, err error) {
@@ -261,13 +284,13 @@ func (l *Lists) Named(name string) *List {
 	return nil
 }
 
-// RecordDocument is what the list of its kind shows of a record, nil when it
-// shows nothing. Visible is not set.
-func RecordDocument(s *commerce.Stored) (*columnar.Document, error) {
+// RecordDocument is what the list of its kind shows of a record, with the fields of its
+// organization; nil when it shows nothing. Visible is not set.
+func RecordDocument(s *commerce.Stored, fields commerce.Fields) (*columnar.Document, error) {
 	if s == nil || s.Deleted {
 		return nil, nil
 	}
-	document, err := commerce.Document(s, 0)
+	document, err := commerce.Document(s, 0, fields)
 	return &document, err
 }
 

@@ -22,6 +22,7 @@ type Manifest struct {
 	CoveredAt  value.Time   `json:"-"` // of entry Covered; stored outside the body
 	Layout     Layout       `json:"-"` // of its key
 	RebuildID  value.ID     // the last rebuild that the segments come from
+	Fields     int          // the greatest number of an own field that all documents have
 	Partitions []*Partition // by number and From
 	Free       []FreeChunk
 }

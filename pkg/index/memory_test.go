@@ -10,6 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
@@ -87,6 +88,11 @@ func (m *memory) with(ctx context.Context, org value.ID, list string, f func(*me
 	}
 	f(l)
 	return nil
+}
+
+// Fields: lists of things have none.
+func (m *memory) Fields(context.Context, value.ID) (fields commerce.Fields, err error) {
+	return fields, nil
 }
 
 func (m *memory) RegisterOrganization(ctx context.Context, org value.ID) error {

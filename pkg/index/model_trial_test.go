@@ -427,7 +427,7 @@ func (tr *trial) index(process string, shard, again, n int) error {
 	}
 	table := tr.table(process)
 	lists := modelLists(table)
-	writer := indexer.New(table, indexer.DecodeFor(lists, dynamo.Stream{}), refusing{tr}, refusing{tr}, slog.New(slog.DiscardHandler))
+	writer := indexer.New(table, indexer.DecodeFor(lists, dynamo.Stream{}, table), refusing{tr}, refusing{tr}, slog.New(slog.DiscardHandler))
 	response, err := writer.Handle(context.Background(), in)
 	if err != nil || len(response.BatchItemFailures) > 0 {
 		return errors.Join(err, errors.New("the batch is to come again"))

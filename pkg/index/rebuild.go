@@ -31,13 +31,18 @@ func (k Key) DecodeRebuild(stored *StoredManifest) (*RebuildState, error) {
 }
 
 // RequestRebuild begins a rebuild of the list, unless one is under way, and
-// requests a job for it.
+// requests a job for it. The fields come before the end of the tail: only later entries
+// surely have the values of those that are known.
 func (k Key) RequestRebuild(ctx context.Context, r Requester, now value.Time) error {
+	fields, err := k.Fields(ctx, r)
+	if err != nil {
+		return err
+	}
 	end, err := r.TailEnd(ctx, k.Org, k.List.Name)
 	if err != nil {
 		return err
 	}
-	s := RebuildState{Manifest: Manifest{Covered: end.Sequence, RebuildID: newRebuildID(now)}}
+	s := RebuildState{Manifest: Manifest{Covered: end.Sequence, RebuildID: newRebuildID(now), Fields: fields.Known(now)}}
 	m := StoredManifest{Version: 1, Covered: end.Sequence, CoveredAt: end.At, At: now, Body: k.EncodeRebuild(&s)}
 	if _, err := r.PutManifest(ctx, k.Org, k.List.Name, k.Layout().Rebuild(), m); err != nil {
 		return err

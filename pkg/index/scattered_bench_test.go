@@ -69,7 +69,7 @@ func scattered(lists *index.Lists) indexer.Decoder {
 		orgs[i] = value.NewRandomID()
 	}
 	products := lists.Records[commerce.KindProduct]
-	return func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+	return func(_ context.Context, r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
 		n, err := strconv.Atoi(r.EventID)
 		org, at := orgs[n%len(orgs)], value.TimeOf(time.Now())
 		id := value.DeriveID(org, r.EventID)

@@ -95,6 +95,7 @@ type Reader interface {
 
 // Requester stores the request for a rebuild.
 type Requester interface {
+	FieldReader
 	// TailEnd returns the position of the last entry that was ever appended; of
 	// one that has expired, Sequence and At.
 	TailEnd(ctx context.Context, org value.ID, list string) (Position, error)

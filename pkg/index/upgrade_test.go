@@ -68,8 +68,8 @@ func (r *release) document(id value.ID, th thing) columnar.Document {
 // index indexes what the stream has.
 func (r *release) index(t *testing.T) {
 	t.Helper()
-	writer := indexer.New(r.storage, func(record *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
-		found, err := r.decode(record)
+	writer := indexer.New(r.storage, func(ctx context.Context, record *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+		found, err := r.decode(ctx, record)
 		for i := range found {
 			if found[i].Key.List = r.list; !found[i].Deleted {
 				revision := found[i].Revision

@@ -17,6 +17,7 @@ type List struct {
 	Orders  []Order // the first is the default
 	Walk    bool    // afterId is accepted
 	Most    int     // entries on a page of a walk; 0: MaxLimit, as on other pages
+	Own     string  // the parameter of the organization's own fields, such as metadata; "" for none
 	Sync    string  // the parameter that takes [Answer.SyncFrom]; "" when answers have none
 }
 

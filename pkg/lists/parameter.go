@@ -14,6 +14,7 @@ const (
 	paramSearch    = "search"
 	paramOrderBy   = "orderBy"
 	paramDirection = "orderDirection"
+	paramHas       = "has"
 	ParamAfterID   = "afterId"
 
 	byID = "id" // of orderBy: the order of a walk
@@ -28,6 +29,7 @@ const (
 
 	maxSearch = 200 // code points
 	maxTokens = 10
+	maxOwn    = 10 // values of own fields
 )
 
 // Param documents one parameter of a request.
@@ -41,6 +43,7 @@ type Param struct {
 	Enum        []string
 	Multi       bool // several values, comma-separated or repeated
 	Most        int  // of several values; 0: any number
+	Keyed       bool // the name is followed by a key in brackets; each may be repeated
 	Required    bool
 	Default     string
 	Min, Max    *int64 // of a number, or of a string's length
@@ -87,6 +90,17 @@ func (l *List) Params() []Param {
 	}
 	for i := range l.Filters {
 		params = append(params, l.Filters[i].params()...)
+	}
+	if l.Own != "" {
+		params = append(params, Param{
+			Name: l.Own, Type: "string", Pattern: `\S`, Keyed: true,
+			Description: "The value of one of the organization's own fields: " + l.Own + "[key]=value. Text is compared whole, regardless of case and " +
+				"accents, numbers as numbers. Several values by repeating the parameter, with has " + strconv.Itoa(maxOwn) + " in all. An administrator " +
+				"declares the keys (PUT /developers/index/fields): 400 for another one, 503 while the list is built with a new one.",
+		}, Param{
+			Name: paramHas, Type: "string", Pattern: "^" + l.Own + `\..`, Multi: true, Most: maxOwn,
+			Description: "Declared fields, each as " + l.Own + ".key, that a record must have, of any type but null.",
+		})
 	}
 	for i := range params {
 		params[i].In = fault.InQuery

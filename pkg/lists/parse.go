@@ -1,6 +1,7 @@
 package lists
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 )
 
 // Parse reads the values of a query string. Its names must be checked: each is
-// one of [List.Params] and given once. The error is a [fault.Error] that names
+// one of [List.Params] and, unless that is Keyed, given once. The error is a [fault.Error] that names
 // every parameter whose value is wrong and says what it takes.
 func (l *List) Parse(values url.Values) (*Query, error) {
 	p := parser{list: l, values: values, q: &Query{
@@ -24,6 +25,9 @@ func (l *List) Parse(values url.Values) (*Query, error) {
 	p.search()
 	for i := range l.Filters {
 		p.filter(&l.Filters[i])
+	}
+	if l.Own != "" {
+		p.own()
 	}
 	p.details.Sort()
 	if err := p.details.Err(); err != nil {
@@ -166,6 +170,36 @@ func (p *parser) filter(f *Filter) {
 		return
 	}
 	p.q.given[f.Name] = a
+}
+
+// own reads the filters by own fields, whose keys and values their owner checks.
+func (p *parser) own() {
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(p.values)) {
+		key, is := strings.CutPrefix(name, p.list.Own+"[")
+		if !is {
+			continue
+		}
+		given := p.values[name]
+		if slices.ContainsFunc(given, func(text string) bool { return strings.TrimSpace(text) == "" }) {
+			p.refuse(name, fault.DetailFormat, "must not be empty; %s=%s.key asks for any value", paramHas, p.list.Own)
+		}
+		p.q.Own = append(p.q.Own, OwnFilter{Param: name, Key: strings.TrimSuffix(key, "]"), Values: given})
+		n += len(given)
+	}
+	if text, ok := p.get(paramHas); ok {
+		for field := range strings.SplitSeq(text, ",") {
+			key, is := strings.CutPrefix(field, p.list.Own+".")
+			if !is || key == "" {
+				p.refuse(paramHas, fault.DetailFormat, "must be one or several, comma-separated, of %s.key", p.list.Own)
+			}
+			p.q.Own = append(p.q.Own, OwnFilter{Param: paramHas, Key: key})
+			n++
+		}
+	}
+	if n > maxOwn {
+		p.refuse(p.q.Own[0].Param, fault.DetailOutOfRange, "must be one of at most %d values of %s and %s", maxOwn, p.list.Own, paramHas)
+	}
 }
 
 // between reads the two ends of a filter that has them.

@@ -15,9 +15,17 @@ type Query struct {
 	Order  Order
 	Desc   bool
 	Search []string // folded tokens, all of which must occur
+	Own    []OwnFilter
 
 	list  *List
 	given map[string]argument
+}
+
+// OwnFilter asks for the documents with a value of one of the organization's own fields.
+type OwnFilter struct {
+	Param  string // as the request names it, metadata[erpId]
+	Key    string
+	Values []string // of which one will do; nil: any
 }
 
 // ID returns the UUID of an ID filter; ok is false when it was not given, or

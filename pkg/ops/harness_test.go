@@ -88,7 +88,7 @@ func (s state) handle(t *testing.T, records []events.DynamoDBEventRecord) {
 
 func (s state) index(t *testing.T, records []events.DynamoDBEventRecord) {
 	t.Helper()
-	decode := indexer.DecodeFor(s.lists(), dynamo.Stream{})
+	decode := indexer.DecodeFor(s.lists(), dynamo.Stream{}, s.Table)
 	jobs := queue.NewIndexJobs(s.Queues().Queue("IndexJobsQueue"))
 	_, err := indexer.New(s.Table, decode, s.park(), jobs, s.Leaks.Logger()).Handle(t.Context(), events.DynamoDBEvent{Records: records})
 	if err != nil {

@@ -170,7 +170,7 @@ func (r *Replay) handle(ctx context.Context, consumer string, records []events.D
 	dispatch.Topic = r.Topic
 	handle := dispatch.Handle
 	if consumer == Indexer {
-		handle = indexer.New(r.Table, r.withoutOutdated(ctx), f, r.IndexJobs, f.logger()).Handle
+		handle = indexer.New(r.Table, r.withoutOutdated(), f, r.IndexJobs, f.logger()).Handle
 	}
 	response, err := handle(ctx, events.DynamoDBEvent{Records: records})
 	switch {
@@ -189,10 +189,10 @@ func (r *Replay) handle(ctx context.Context, consumer string, records []events.D
 // order and within a day, so the index soon forgets what it removed; a parked
 // change may come days later and would restore it. Removals remain: no other
 // change removes the same documents.
-func (r *Replay) withoutOutdated(ctx context.Context) indexer.Decoder {
-	decode := indexer.DecodeFor(index.NewLists(r.Table, dynamo.Shards), dynamo.Stream{})
-	return func(record *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
-		found, err := decode(record)
+func (r *Replay) withoutOutdated() indexer.Decoder {
+	decode := indexer.DecodeFor(index.NewLists(r.Table, dynamo.Shards), dynamo.Stream{}, r.Table)
+	return func(ctx context.Context, record *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+		found, err := decode(ctx, record)
 		if err != nil {
 			return nil, err
 		}

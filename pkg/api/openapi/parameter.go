@@ -92,6 +92,9 @@ func parameter(p *api.Param) *huma.Param {
 		out.Style, out.Explode = "form", &explode
 		out.Description += " Several by commas, or by repeating the parameter."
 	}
+	if p.Keyed {
+		out.Schema, out.Style, out.Explode = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: value}, "deepObject", new(true)
+	}
 	return out
 }
 

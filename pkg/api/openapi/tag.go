@@ -24,6 +24,7 @@ func tags() []*huma.Tag {
 		{Name: "Applications", Description: "An application is an integrator's program: credentials and webhook endpoints belong to it."},
 		{Name: "API keys", Description: "Credentials of an application for the read API."},
 		{Name: "Tokens", Description: "OAuth 2.0 for an application's own programs: tokens, and the keys that verify them."},
+		{Name: "Index", Description: "The organization's own fields by which lists can be filtered."},
 		{Name: "Ingestion", Description: "Records from back offices that do not send them to the queue."},
 		{Name: "About", Description: "The service itself, and the credential."},
 	}...)

@@ -342,7 +342,7 @@ func (f *feed) query(i int, p *position, limit int) (q columnar.Query, err error
 			return q, err
 		}
 		scope := commerce.SiteScope{Site: f.r.Site, Sites: f.r.Principal.SiteIDs}
-		if q, err = commerce.IndexQuery(f.kinds[i], every, scope, nil, f.now); err != nil {
+		if q, err = commerce.IndexQuery(f.kinds[i], every, scope, nil, f.now, commerce.Fields{}); err != nil {
 			return q, err
 		}
 	}
@@ -413,7 +413,7 @@ func (f *feed) puts(
 	}
 	for i, hit := range hits {
 		s := cmp.Or(near[hit.ID], stored[hit.ID])
-		shown, err := f.shows(s, kind, q, hit)
+		shown, err := f.shows(s, kind, q, commerce.Fields{}, hit)
 		if err != nil {
 			return err
 		}

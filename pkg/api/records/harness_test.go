@@ -78,7 +78,7 @@ func newHarness(t testing.TB, now time.Time) *harness {
 	w := &harness{Service: servicetest.New(t), t: t, stored: map[recordKey]*commerce.Stored{}, visible: map[revisionKey]value.Time{}}
 	w.Set(now)
 	w.lists = index.NewLists(w.Table, dynamo.Shards)
-	w.writer = indexer.New(w.Table, indexer.DecodeFor(w.lists, dynamo.Stream{}), noPark{t}, noStart{}, w.Leaks.Logger())
+	w.writer = indexer.New(w.Table, indexer.DecodeFor(w.lists, dynamo.Stream{}, w.Table), noPark{t}, noStart{}, w.Leaks.Logger())
 	return w
 }
 

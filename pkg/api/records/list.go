@@ -40,14 +40,21 @@ func (a *area) list(kind commerce.Kind) api.Operation {
 		Handle: func(r *api.Request) (*api.Response, error) {
 			scope := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}
 			now := value.TimeOf(a.clock())
-			indexed, err := commerce.IndexQuery(kind, r.List, scope, a.categories(r), now)
+			var fields commerce.Fields
+			if r.List.Own != nil {
+				var err error
+				if fields, err = a.fields.Fields(r.Context(), r.Organization()); err != nil {
+					return nil, err
+				}
+			}
+			indexed, err := commerce.IndexQuery(kind, r.List, scope, a.categories(r), now, fields)
 			if err != nil {
 				return nil, err
 			}
 			if r.MediaType != api.JSON {
-				return a.rows(r, newWriter(r, columns), kind, indexed, now)
+				return a.rows(r, newWriter(r, columns), kind, indexed, fields, now)
 			}
-			return a.answer(r, kind, indexed, now)
+			return a.answer(r, kind, indexed, fields, now)
 		},
 	}
 }
@@ -62,7 +69,7 @@ func (a *area) categories(r *api.Request) commerce.Finder {
 
 // answer finds the page in the view and reads its records, as the view knows
 // them or later.
-func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query, now value.Time) (*api.Response, error) {
+func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query, fields commerce.Fields, now value.Time) (*api.Response, error) {
 	var near map[value.ID]*commerce.Stored
 	var read [][]byte
 	documents, result, err := api.FullPage(r, func(limit int) (found lists.Answer, err error) {
@@ -70,7 +77,7 @@ func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query
 		found, near, err = a.find(r, kind, indexed)
 		return found, err
 	}, func(hits []columnar.Hit) ([]columnar.Hit, [][]byte, error) {
-		shown, found, err := a.documents(r, kind, indexed, hits, near)
+		shown, found, err := a.documents(r, kind, indexed, fields, hits, near)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -87,7 +94,7 @@ func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query
 
 // rows answers a page of a walk as rows. Such a page ends before the first record
 // that no longer fits, and its link goes on from there.
-func (a *area) rows(r *api.Request, w *writer, kind commerce.Kind, indexed columnar.Query, now value.Time) (*api.Response, error) {
+func (a *area) rows(r *api.Request, w *writer, kind commerce.Kind, indexed columnar.Query, fields commerce.Fields, now value.Time) (*api.Response, error) {
 	found, near, err := a.find(r, kind, indexed)
 	if err != nil {
 		return nil, err
@@ -95,7 +102,7 @@ func (a *area) rows(r *api.Request, w *writer, kind commerce.Kind, indexed colum
 	var last value.ID
 	var row []byte
 	for hits := range slices.Chunk(found.Hits, readBatch) {
-		shown, documents, err := a.documents(r, kind, indexed, hits, near)
+		shown, documents, err := a.documents(r, kind, indexed, fields, hits, near)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +139,7 @@ func (a *area) find(r *api.Request, kind commerce.Kind, q columnar.Query) (
 // the view saw it is checked against the query again, and left out when it is no longer
 // an answer to it or no longer visible.
 func (a *area) documents(
-	r *api.Request, kind commerce.Kind, q columnar.Query, hits []columnar.Hit, near map[value.ID]*commerce.Stored,
+	r *api.Request, kind commerce.Kind, q columnar.Query, fields commerce.Fields, hits []columnar.Hit, near map[value.ID]*commerce.Stored,
 ) (shown []columnar.Hit, documents [][]byte, err error) {
 	documents = make([][]byte, len(hits))
 	missing := map[value.ID]value.Time{}
@@ -158,7 +165,7 @@ func (a *area) documents(
 	for i, hit := range hits {
 		document := documents[i]
 		if document == nil {
-			if document, err = a.document(cmp.Or(near[hit.ID], stored[hit.ID]), kind, q, hit); err != nil {
+			if document, err = a.document(cmp.Or(near[hit.ID], stored[hit.ID]), kind, q, fields, hit); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -171,8 +178,8 @@ func (a *area) documents(
 
 // document returns the JSON of a record that was read for a hit; nil when the
 // record is no longer part of the answer.
-func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query, hit columnar.Hit) ([]byte, error) {
-	shown, err := a.shows(s, kind, q, hit)
+func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query, fields commerce.Fields, hit columnar.Hit) ([]byte, error) {
+	shown, err := a.shows(s, kind, q, fields, hit)
 	if err != nil || !shown {
 		return nil, err
 	}
@@ -182,14 +189,14 @@ func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query
 
 // shows reports whether a record that was read for a hit still is part of the
 // answer.
-func (a *area) shows(s *commerce.Stored, kind commerce.Kind, q columnar.Query, hit columnar.Hit) (bool, error) {
+func (a *area) shows(s *commerce.Stored, kind commerce.Kind, q columnar.Query, fields commerce.Fields, hit columnar.Hit) (bool, error) {
 	if s == nil || s.Deleted {
 		return false, nil
 	}
 	if s.Revision == value.Time(hit.Revision) {
 		return true, nil
 	}
-	now, err := commerce.Document(s, value.Time(hit.Visible))
+	now, err := commerce.Document(s, value.Time(hit.Visible), fields)
 	if err != nil {
 		return false, err
 	}

@@ -66,7 +66,7 @@ func checkDeclared(t *testing.T, kind commerce.Kind) {
 			plain[name] = true
 		}
 	}
-	for _, p := range l.Params() {
+	for _, p := range params(kind) {
 		if !plain[p.Name] {
 			t.Fatalf("%s: the parameter %s has no plain counterpart", l.Name, p.Name)
 		}
@@ -85,11 +85,17 @@ func checkDeclared(t *testing.T, kind commerce.Kind) {
 	}
 }
 
+// params are the parameters of a kind's list but for those of own fields, which the tests
+// of fields use.
+func params(kind commerce.Kind) []lists.Param {
+	return slices.DeleteFunc(commerce.ListOf(kind).Params(), func(p lists.Param) bool { return p.Keyed || p.Name == "has" })
+}
+
 // checkParameters asks with every parameter alone, for each of its arguments.
 func (s *scene) checkParameters(t *testing.T, kind commerce.Kind) {
 	t.Helper()
 	asking := principals()
-	for _, p := range commerce.ListOf(kind).Params() {
+	for _, p := range params(kind) {
 		for i, argument := range s.arguments(kind, p) {
 			q := s.query(kind, asking[i%len(asking)])
 			q.values.Set(p.Name, argument)
@@ -284,7 +290,7 @@ func (s *scene) searches() []string {
 func (s *scene) drawQuery(t *rapid.T, kind commerce.Kind) *plainQuery {
 	q := s.query(kind, rapid.SampledFrom(principals()).Draw(t, "principal"))
 	chance := rapid.SampledFrom([]int{12, 5, 2}).Draw(t, "chance")
-	for _, p := range commerce.ListOf(kind).Params() {
+	for _, p := range params(kind) {
 		if rapid.IntRange(0, chance).Draw(t, p.Name+"?") == chance {
 			q.values.Set(p.Name, rapid.SampledFrom(s.arguments(kind, p)).Draw(t, p.Name))
 		}

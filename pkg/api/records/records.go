@@ -76,6 +76,7 @@ type area struct {
 	clock  func() time.Time
 	pause  func(context.Context, time.Duration) error
 	lists  map[commerce.Kind]*index.List
+	fields index.FieldReader
 	gone   *index.List // the deletions
 	cached *recordCache
 }
@@ -85,7 +86,8 @@ type Config struct {
 	Clock      func() time.Time
 	Pause      func(context.Context, time.Duration) error // of a request that waits; nil is [pause.For]
 	Lists      *index.Lists
-	CacheBytes int // of records; 0 is 32 MiB
+	Fields     index.FieldReader // read by each request that filters by own fields
+	CacheBytes int               // of records; 0 is 32 MiB
 }
 
 // Operations returns every operation of the read API.
@@ -97,7 +99,7 @@ func Operations(store Store, views Views, cfg Config) []api.Operation {
 		cfg.Pause = pause.For
 	}
 	a := &area{
-		store: store, views: views, clock: cfg.Clock, pause: cfg.Pause, lists: cfg.Lists.Records, gone: cfg.Lists.Deletions,
+		store: store, views: views, clock: cfg.Clock, pause: cfg.Pause, fields: cfg.Fields, lists: cfg.Lists.Records, gone: cfg.Lists.Deletions,
 		cached: newRecordCache(cfg.CacheBytes),
 	}
 	operations := []api.Operation{me(), a.deletions(), a.changes()}

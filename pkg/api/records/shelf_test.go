@@ -50,7 +50,7 @@ func (s *shelf) put(t testing.TB, kind commerce.Kind, records ...map[string]any)
 		if err != nil {
 			t.Fatal(err)
 		}
-		document, err := commerce.Document(stored, stored.Revision)
+		document, err := commerce.Document(stored, stored.Revision, commerce.Fields{})
 		if err != nil {
 			t.Fatal(err)
 		}

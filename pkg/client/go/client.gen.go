@@ -925,6 +925,27 @@ type Health struct {
 	Status string `json:"status"`
 }
 
+// IndexField defines model for IndexField.
+type IndexField struct {
+	// Key The key in the attributes of products, or the metadata of the others: 1 to 64 characters, no bracket or comma.
+	Key string `json:"key"`
+
+	// Kind The kind of records: product, order, customer or invoice.
+	Kind string `json:"kind"`
+
+	// Status READY, or BUILDING while the list is built with it. Ignored in a request.
+	Status *string `json:"status,omitempty"`
+
+	// Type The type of the values that are found: TEXT of at most 255 characters, NUMBER or BOOLEAN.
+	Type string `json:"type"`
+}
+
+// IndexFields defines model for IndexFields.
+type IndexFields struct {
+	// Fields The declared fields, at most 32 of a kind.
+	Fields []IndexField `json:"fields"`
+}
+
 // Invoice defines model for Invoice.
 type Invoice struct {
 	// AmountDue The amount still due: total minus amountPaid, and at least 0 unless the sender gives a negative one.
@@ -2285,6 +2306,12 @@ type ListCustomersParams struct {
 
 	// UpdatedTo When the last change became visible in lists: updatedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. Before this time.
 	UpdatedTo *time.Time `form:"updatedTo,omitempty" json:"updatedTo,omitempty"`
+
+	// Metadata The value of one of the organization's own fields: metadata[key]=value. Text is compared whole, regardless of case and accents, numbers as numbers. Several values by repeating the parameter, with has 10 in all. An administrator declares the keys (PUT /developers/index/fields): 400 for another one, 503 while the list is built with a new one.
+	Metadata map[string]string `json:"metadata,omitempty"`
+
+	// Has Declared fields, each as metadata.key, that a record must have, of any type but null. Several by commas, or by repeating the parameter.
+	Has []string `form:"has,omitempty" json:"has,omitempty"`
 }
 
 // GetCustomerParams are the parameters of GetCustomer.
@@ -2399,6 +2426,12 @@ type ListInvoicesParams struct {
 
 	// UpdatedTo When the last change became visible in lists: updatedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. Before this time.
 	UpdatedTo *time.Time `form:"updatedTo,omitempty" json:"updatedTo,omitempty"`
+
+	// Metadata The value of one of the organization's own fields: metadata[key]=value. Text is compared whole, regardless of case and accents, numbers as numbers. Several values by repeating the parameter, with has 10 in all. An administrator declares the keys (PUT /developers/index/fields): 400 for another one, 503 while the list is built with a new one.
+	Metadata map[string]string `json:"metadata,omitempty"`
+
+	// Has Declared fields, each as metadata.key, that a record must have, of any type but null. Several by commas, or by repeating the parameter.
+	Has []string `form:"has,omitempty" json:"has,omitempty"`
 }
 
 // GetInvoiceParams are the parameters of GetInvoice.
@@ -2477,6 +2510,12 @@ type ListOrdersParams struct {
 
 	// UpdatedTo When the last change became visible in lists: updatedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. Before this time.
 	UpdatedTo *time.Time `form:"updatedTo,omitempty" json:"updatedTo,omitempty"`
+
+	// Metadata The value of one of the organization's own fields: metadata[key]=value. Text is compared whole, regardless of case and accents, numbers as numbers. Several values by repeating the parameter, with has 10 in all. An administrator declares the keys (PUT /developers/index/fields): 400 for another one, 503 while the list is built with a new one.
+	Metadata map[string]string `json:"metadata,omitempty"`
+
+	// Has Declared fields, each as metadata.key, that a record must have, of any type but null. Several by commas, or by repeating the parameter.
+	Has []string `form:"has,omitempty" json:"has,omitempty"`
 }
 
 // GetOrderParams are the parameters of GetOrder.
@@ -2546,6 +2585,12 @@ type ListProductsParams struct {
 
 	// UpdatedTo When the last change became visible in lists: updatedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. Before this time.
 	UpdatedTo *time.Time `form:"updatedTo,omitempty" json:"updatedTo,omitempty"`
+
+	// Attributes The value of one of the organization's own fields: attributes[key]=value. Text is compared whole, regardless of case and accents, numbers as numbers. Several values by repeating the parameter, with has 10 in all. An administrator declares the keys (PUT /developers/index/fields): 400 for another one, 503 while the list is built with a new one.
+	Attributes map[string]string `json:"attributes,omitempty"`
+
+	// Has Declared fields, each as attributes.key, that a record must have, of any type but null. Several by commas, or by repeating the parameter.
+	Has []string `form:"has,omitempty" json:"has,omitempty"`
 }
 
 // GetProductParams are the parameters of GetProduct.
@@ -3143,6 +3188,16 @@ func (c *Client) AllOwnGrants(ctx context.Context, params *ListOwnGrantsParams, 
 // AuthorizeApplication is POST /developers/grants: let an application act in your name.
 func (c *Client) AuthorizeApplication(ctx context.Context, body AuthorizationDto, options ...Option) (*Authorization, error) {
 	return ask[Authorization](ctx, c, "POST", "/developers/grants", nil, body, options)
+}
+
+// GetIndexFields is GET /developers/index/fields: read the fields that lists can be filtered by.
+func (c *Client) GetIndexFields(ctx context.Context, options ...Option) (*IndexFields, error) {
+	return ask[IndexFields](ctx, c, "GET", "/developers/index/fields", nil, nil, options)
+}
+
+// SetIndexFields is PUT /developers/index/fields: set the fields that lists can be filtered by.
+func (c *Client) SetIndexFields(ctx context.Context, body IndexFields, options ...Option) (*IndexFields, error) {
+	return ask[IndexFields](ctx, c, "PUT", "/developers/index/fields", nil, body, options)
 }
 
 // CreatePortalSession is POST /developers/portal-sessions: open the portal for a customer of yours.

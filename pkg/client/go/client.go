@@ -20,6 +20,7 @@ package commerce
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -271,7 +272,8 @@ func path(format string, ids ...any) string {
 }
 
 // query holds the fields of params that are set; params is nil or a pointer to a
-// Params type, which names each field's parameter in the tag form.
+// Params type, which names each field's parameter in the tag form, and that of a map, of
+// which each key is a parameter, in the tag json.
 func query(params any) url.Values {
 	values := url.Values{}
 	v := reflect.ValueOf(params)
@@ -280,8 +282,15 @@ func query(params any) url.Values {
 	}
 	v = v.Elem()
 	for i := range v.NumField() {
-		if field := v.Field(i); !field.IsZero() {
-			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("form"), ",")
+		field, tag := v.Field(i), v.Type().Field(i).Tag
+		name, _, _ := strings.Cut(cmp.Or(tag.Get("form"), tag.Get("json")), ",")
+		switch {
+		case field.IsZero():
+		case field.Kind() == reflect.Map:
+			for key, value := range field.Seq2() {
+				values.Set(name+"["+key.String()+"]", text(value))
+			}
+		default:
 			values.Set(name, text(field))
 		}
 	}

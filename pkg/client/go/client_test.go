@@ -198,12 +198,13 @@ func TestParametersAreSentAsTheServiceReadsThem(t *testing.T) {
 	header := http.Header{}
 	_, err := s.client(commerce.Config{}).ListOrders(t.Context(), &commerce.ListOrdersParams{
 		Limit: new(5), Status: []string{"PENDING", "COMPLETED"}, Search: new("a b"),
+		Metadata: map[string]string{"erpId": "A&1"}, Has: []string{"metadata.a", "metadata.b"},
 		PlacedFrom: new(time.Date(2026, 1, 2, 4, 4, 5, 678_900_000, time.FixedZone("", 3600))),
 	}, commerce.Header("X-Site-Id", "site"), commerce.AnswerHeader(header))
 	if err != nil || header.Get("ETag") != `"a"` {
 		t.Fatalf("%v, header %v", err, header)
 	}
-	want := "https://api.example.com/prod/api/orders?limit=5&placedFrom=2026-01-02T03%3A04%3A05.678Z&search=a+b&status=PENDING%2CCOMPLETED"
+	want := "https://api.example.com/prod/api/orders?has=metadata.a%2Cmetadata.b&limit=5&metadata%5BerpId%5D=A%261&placedFrom=2026-01-02T03%3A04%3A05.678Z&search=a+b&status=PENDING%2CCOMPLETED"
 	if got := s.requests[0]; got.URL.String() != want || got.Header.Get("X-Site-Id") != "site" || got.Header.Get("Accept") != "application/json" {
 		t.Errorf("%s with %v, want %s", got.URL, got.Header, want)
 	}

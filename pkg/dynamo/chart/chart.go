@@ -51,6 +51,7 @@ func Forms() []Form {
 		{"manifest of a rebuild", "man", list, "REBUILD#{layout}", "", "", false, "one; those of all layouts of a list"},
 		{"index job", "job", list, "JOB", "JOB#{shard}", "{time}#{org}#{list}", false, "one; due ones"},
 		{"activity", "act", "IDX#{org}#activity", "ACTIVITY", "", "", false, "one"},
+		{"fields", "fld", "IDX#{org}#fields", "FIELDS", "", "", false, "one"},
 		{"chunk", "chk", list + "#{number}", "CHUNK", "", "", false, "those of a segment"},
 	}
 }

@@ -190,6 +190,8 @@ func (j *job) run(ctx context.Context) (*value.Time, error) {
 	}
 	next, err := j.compact(ctx)
 	switch {
+	case errors.Is(err, errNewFields):
+		j.logger.InfoContext(ctx, "an index is built with new fields", "organizationId", j.Org, "list", j.List.Name)
 	case errors.Is(err, errOtherLayout):
 		j.logger.InfoContext(ctx, "an index is built in a new layout", "organizationId", j.Org, "list", j.List.Name, "layout", j.Layout())
 	case !index.Damaged(err):
@@ -205,6 +207,22 @@ func (j *job) run(ctx context.Context) (*value.Time, error) {
 // errOtherLayout says that the list has to be built in the layout of this release: it
 // lacks columns, or cannot be read.
 var errOtherLayout = errors.New("the list is in another layout")
+
+// errNewFields says that the list has to be built with fields that were declared since.
+var errNewFields = errors.New("the list lacks new fields")
+
+// newFields returns when the list can be built with fields that it lacks, 0 when it lacks
+// none. It fails with errNewFields when that time has come.
+func (j *job) newFields(ctx context.Context, m *index.Manifest) (value.Time, error) {
+	fields, err := j.Fields(ctx, j.storage)
+	switch {
+	case err != nil || fields.Newest(j.List.Kind) <= m.Fields:
+		return 0, err
+	case fields.KnownAt() <= j.now():
+		return 0, errNewFields
+	}
+	return fields.KnownAt(), nil
+}
 
 func (j *job) now() value.Time { return value.TimeOf(j.clock()) }
 
@@ -240,6 +258,10 @@ func (j *job) compact(ctx context.Context) (next *value.Time, err error) {
 	if err != nil {
 		return nil, err
 	}
+	fieldsAt, err := j.newFields(ctx, m)
+	if err != nil {
+		return nil, err
+	}
 	for _, step := range []func(context.Context, *index.Manifest) error{j.flush, j.deleteStaleLayouts, j.expire, j.divide, j.merge, j.count} {
 		if err := step(ctx, m); err != nil {
 			return nil, err
@@ -253,6 +275,8 @@ func (j *job) compact(ctx context.Context) (next *value.Time, err error) {
 	switch {
 	case j.more:
 		return j.atOnce(), nil
+	case fieldsAt > 0:
+		return &fieldsAt, nil
 	case j.waiting:
 		return new(j.now().Add(quietTime)), nil
 	}

@@ -1,6 +1,10 @@
 package indexer
 
 import (
+	"context"
+	"errors"
+	"fmt"
+
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -16,6 +20,10 @@ type ListChange struct {
 	index.Change
 }
 
+// errFields says that the fields of an organization could not be read, so that the record
+// has to come again.
+var errFields = errors.New("read the fields of an organization")
+
 // Stream decodes records of the table's stream. What it returns is nil for a
 // change of another item.
 type Stream interface {
@@ -23,15 +31,21 @@ type Stream interface {
 	Delivery(r *events.DynamoDBEventRecord) (*webhook.Delivery, error)
 }
 
-// DecodeFor returns the [Decoder] of the table's stream for the lists.
-func DecodeFor(lists *index.Lists, stream Stream) Decoder {
-	return func(r *events.DynamoDBEventRecord) ([]ListChange, error) {
+// DecodeFor returns the [Decoder] of the table's stream for the lists. What fields
+// reads may be [commerce.FieldAge] old.
+func DecodeFor(lists *index.Lists, stream Stream, fields index.FieldReader) Decoder {
+	return func(ctx context.Context, r *events.DynamoDBEventRecord) ([]ListChange, error) {
 		change, err := stream.RecordChange(r)
 		if err != nil {
 			return nil, err
 		}
 		if change != nil {
-			return recordChanges(lists, change)
+			key := index.Key{Org: change.New.OrganizationID, List: lists.Records[change.New.Kind]}
+			declared, err := key.Fields(ctx, fields)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", errFields, err)
+			}
+			return recordChanges(lists, change, declared)
 		}
 		d, err := stream.Delivery(r)
 		if d == nil || err != nil {
@@ -43,13 +57,13 @@ func DecodeFor(lists *index.Lists, stream Stream) Decoder {
 
 // recordChanges turns a write of a record into changes of its kind's list and
 // of the deletions.
-func recordChanges(lists *index.Lists, change *commerce.StoredChange) ([]ListChange, error) {
+func recordChanges(lists *index.Lists, change *commerce.StoredChange, fields commerce.Fields) ([]ListChange, error) {
 	list := lists.Records[change.New.Kind]
 	before, err := documentBefore(list, change.Old)
 	if err != nil {
 		return nil, err
 	}
-	now, err := index.RecordDocument(change.New)
+	now, err := index.RecordDocument(change.New, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +77,7 @@ func recordChanges(lists *index.Lists, change *commerce.StoredChange) ([]ListCha
 // matters, so that a list with one partition needs no more than its ID.
 func documentBefore(list *index.List, s *commerce.Stored) (*columnar.Document, error) {
 	if s == nil || s.Deleted || list.By != index.Whole {
-		return index.RecordDocument(s)
+		return index.RecordDocument(s, commerce.Fields{})
 	}
 	return new(list.Schema.Tombstone(s.ID, 0, 0, 0)), nil
 }

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -49,7 +50,7 @@ type Storage interface {
 
 // Decoder turns a stream record into list changes, none for a record that no
 // list shows.
-type Decoder func(*events.DynamoDBEventRecord) ([]ListChange, error)
+type Decoder func(context.Context, *events.DynamoDBEventRecord) ([]ListChange, error)
 
 // Parker keeps stream records that cannot be processed.
 type Parker interface {
@@ -76,7 +77,10 @@ func New(storage Storage, decode Decoder, park Parker, start index.Starter, logg
 func (x *Indexer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	newest := map[index.Key]map[documentKey]index.Change{}
 	for i := range batch.Records {
-		found, err := x.decoded(&batch.Records[i])
+		found, err := x.decoded(ctx, &batch.Records[i])
+		if errors.Is(err, errFields) {
+			return x.retry(ctx, batch, err)
+		}
 		if err != nil {
 			if err := x.park.Park(ctx, "indexer", batch.Records[i], err); err != nil {
 				return x.retry(ctx, batch, fmt.Errorf("park a record: %w", err))
@@ -101,9 +105,9 @@ func (x *Indexer) Handle(ctx context.Context, batch events.DynamoDBEvent) (event
 
 // decoded decodes a record. One that makes the decoder panic is parked as well:
 // it would block its shard for good.
-func (x *Indexer) decoded(r *events.DynamoDBEventRecord) (found []ListChange, err error) {
+func (x *Indexer) decoded(ctx context.Context, r *events.DynamoDBEventRecord) (found []ListChange, err error) {
 	defer fault.Recovered(&err)
-	return x.decode(r)
+	return x.decode(ctx, r)
 }
 
 // append adds changes to a tail and requests a job when the tail has grown.

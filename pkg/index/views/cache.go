@@ -76,6 +76,8 @@ var (
 	errLongTail = errors.New("the tail is too long")
 	// errColumns says that the index lacks a column, which the query uses.
 	errColumns = errors.New("a new column is not in the index yet")
+	// errFields says that the index lacks values of a field, which the query uses.
+	errFields = errors.New("a new field is not in the index yet")
 	// errOutdated says that a view cannot continue with what it has, so that a new
 	// view has to begin.
 	errOutdated = errors.New("the view is outdated")
@@ -176,6 +178,8 @@ func (c *Cache) QueryWeighed(
 			c.forget(v)
 			c.cfg.Logger.WarnContext(ctx, "an index is newer", "organizationId", org, "list", list.Name, "error", err)
 			return lists.Answer{}, fault.Busy(err)
+		case errors.Is(err, errFields):
+			return lists.Answer{}, beingBuilt()
 		case errors.Is(err, errLongTail):
 			c.logTooLarge(ctx, key, q, err)
 			return lists.Answer{}, err
@@ -229,8 +233,8 @@ func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read 
 	if err := v.refresh(ctx, read, func(bytes int64) error { return c.reserve(v, bytes) }); err != nil {
 		return err
 	}
-	if !v.hasColumns(&q) {
-		return errColumns
+	if err := v.lacks(&q); err != nil {
+		return err
 	}
 	missing, _, _ := v.missingFor(&q)
 	if len(missing) == 0 {
@@ -255,6 +259,13 @@ func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read 
 		}
 	}
 	return err
+}
+
+// beingBuilt is the fault of a query that uses a field before the list has its values.
+func beingBuilt() error {
+	f := fault.Busy(errFields)
+	f.Message, f.RetryAfter = "the list is being built with a field that this request uses; GET /developers/index/fields tells when it is", 30*time.Second
+	return f
 }
 
 // knownDamage returns the damage that was found in an index a short time ago.
@@ -312,7 +323,7 @@ func (c *Cache) tooLarge(ctx context.Context, v *cachedView, q columnar.Query) (
 	v.mu.RLock()
 	syncFrom := v.syncFrom()
 	v.mu.RUnlock()
-	documents, err := key.List.Get(ctx, key.Org, ids)
+	documents, err := key.List.Get(ctx, key.Org, ids, q.Fields > 0)
 	if err != nil {
 		return lists.Answer{}, err
 	}

@@ -123,11 +123,17 @@ func (v *cachedView) nextRead() uint64 {
 	return v.begun + 1
 }
 
-// hasColumns reports whether the documents have every column that a query uses.
-// One that was declared lately is not in an index that an earlier release wrote. Its
-// caller holds mu or loads.
-func (v *cachedView) hasColumns(q *columnar.Query) bool {
-	return v.key.List.Schema.Uses(q) <= v.List.Schema.Len()
+// lacks fails with errColumns or errFields when the documents lack a column, or a field
+// of the organization, that a query uses. A column that was declared lately is not in an
+// index that an earlier release wrote. Its caller holds mu or loads.
+func (v *cachedView) lacks(q *columnar.Query) error {
+	switch {
+	case v.key.List.Schema.Uses(q) > v.List.Schema.Len():
+		return errColumns
+	case q.Fields > v.manifest.Fields:
+		return errFields
+	}
+	return nil
 }
 
 // refresh follows the tail, unless the view is fresh and has the read. It reserves memory
@@ -278,8 +284,8 @@ func (v *cachedView) answer(q *columnar.Query, asked time.Time, read uint64) (an
 	if !v.fresh(asked, read) {
 		return lists.Answer{}, false, nil
 	}
-	if !v.hasColumns(q) {
-		return lists.Answer{}, false, errColumns
+	if err := v.lacks(q); err != nil {
+		return lists.Answer{}, false, err
 	}
 	missing, before, beside := v.missingFor(q)
 	if len(missing) > 0 {

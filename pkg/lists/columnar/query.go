@@ -25,6 +25,9 @@ type Query struct {
 	// misses nothing, documents of one ID are never parted: the page exceeds Limit by
 	// those that share the last ID.
 	AfterID *[16]byte
+	// Fields is the greatest number of a field of the organization that Filter asks for:
+	// documents that were made before it was declared lack it. A view does not look at it.
+	Fields int
 }
 
 // Result is a page.

@@ -200,7 +200,7 @@ func (g *RowGroup) keepText(col Col, values []string, rows *RowSet) {
 func (g *RowGroup) holding(col Col, value string) *RowSet {
 	p, ended := g.schema.place[col], append([]byte(value), endValue)
 	later := append([]byte{endValue}, ended...)
-	token := append(ended, byte(col))
+	token := slices.Concat(ended, []byte{byte(col)})
 	known := g.values.cached(token)
 	if known != nil && known.upTo == g.Rows() {
 		return known.rows
