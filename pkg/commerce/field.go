@@ -1,9 +1,9 @@
 package commerce
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +22,7 @@ const (
 	// MaxFields is how many fields of a kind an organization can declare.
 	MaxFields    = 32
 	maxFieldKey  = 64  // code points
-	maxFieldText = 255 // code points, or digits, of a value that is found
+	maxFieldText = 255 // code points of a value that is found
 
 	// FieldAge is how long the indexer goes on with fields that were changed. A batch
 	// of it takes a minute at most, and clocks differ by less than another: so after
@@ -154,7 +154,7 @@ func (f Field) present() string { return strconv.Itoa(f.Number) }
 // tokens are what a document holds of its attributes or metadata.
 func (f Fields) tokens(kind Kind, own jsontext.Value) (tokens []string, err error) {
 	fields := f.of(kind)
-	if len(fields) == 0 {
+	if len(fields) == 0 || len(own) == 0 {
 		return nil, nil
 	}
 	var values map[string]jsontext.Value
@@ -204,30 +204,21 @@ func (t FieldType) parse(text string) (string, error) {
 	return text, nil
 }
 
-// decimal writes a JSON number in one form: its digits without zeros around them, and the
-// power of ten that they count. A double would make one of large numbers that differ.
+// decimal writes a JSON number in one form. It is exact, because a double would make one
+// of long numbers that differ; only what a double takes for 0 is 0.
 func decimal(text string) (string, error) {
-	if v := jsontext.Value(text); v.Kind() != '0' || !v.IsValid() {
-		return "", errors.New("must be a number as JSON writes it, such as -1.5")
-	}
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
-	mantissa, negative := strings.CutPrefix(mantissa, "-")
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	significant := strings.TrimLeft(whole+fraction, "0")
-	digits := strings.TrimRight(significant, "0")
-	zeros := len(significant) - len(digits)
-	power, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	v := jsontext.Value(text)
+	near, err := strconv.ParseFloat(text, 64)
 	switch {
-	case digits == "":
+	case v.Kind() != '0' || !v.IsValid():
+		return "", errors.New("must be a number as JSON writes it, such as -1.5")
+	case err != nil || len(text) > maxFieldText:
+		return "", fmt.Errorf("must be in the range of a double and have at most %d characters", maxFieldText)
+	case near == 0:
 		return "0", nil
-	case err != nil:
-		return "", errors.New("must have a smaller exponent")
-	case len(digits) > maxFieldText:
-		return "", fmt.Errorf("must have at most %d digits", maxFieldText)
-	case negative:
-		digits = "-" + digits
 	}
-	return digits + "e" + strconv.Itoa(power+zeros-len(fraction)), nil
+	exact, _ := new(big.Rat).SetString(text)
+	return exact.RatString(), nil
 }
 
 // filter adds the filters by own fields to a query. The fault names each that is not

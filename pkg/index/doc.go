@@ -134,6 +134,20 @@
 // program. The tail has no layout: a new kind of entry is first read, and written only
 // by the release after.
 //
+// # Fields of organizations
+//
+// An organization declares keys of its records, each with a type, and gets a number for
+// each, never twice. Documents have the values in one column, under these numbers, so that
+// no layout and no schema depends on an organization. The manifest says up to which
+// number all documents have the values; a query that uses a later one is Unavailable.
+//
+// A list that lacks a field is rebuilt by a job. The indexer keeps fields for a minute,
+// so the job waits until every indexer has the new ones: the rebuild takes the end of the
+// tail only then, and no entry behind it lacks their values. A rebuild for another reason
+// counts the fields that are known as long by then. The request that declares a
+// field stores it first and requests the job then; if it dies in between, any later job
+// of the list, or whoever looks at the fields, makes up for that.
+//
 // # Alternatives that lost
 //
 // A manifest that holds the recent changes itself is written whole with each of

@@ -73,9 +73,9 @@ func Operations(store Store, lists *index.Lists, clock func() time.Time) []api.O
 		},
 		{
 			ID: "setIndexFields", Method: http.MethodPut, Summary: "Set the fields that lists can be filtered by", Handle: a.set,
-			Description: "Replaces all fields. A new one, or one of another type, is BUILDING for some minutes: its list is built anew from the records beside the present " +
-				"one, and requests that filter by it get 503 until then. 409 for another new one meanwhile. A field that is left out is refused at once. " +
-				"The entity tag changes with the fields, and with their status for If-None-Match.",
+			Description: "Replaces all fields. A new one, or one of another type, is BUILDING for some minutes, while its list is built anew from the records beside the " +
+				"present one: requests that filter by it get 503. 409 for another new one meanwhile. A field that is left out is refused within a second. " +
+				"The entity tag also changes with the status; If-Match does not compare that part.",
 			Params: []api.Param{api.IfMatch()}, Body: IndexFields{}, Tagged: true, Errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
 		},
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/index/views"
 )
 
@@ -224,6 +226,41 @@ func TestAFieldIsBuiltBesideTheList(t *testing.T) {
 	w.ask(colored).expect(t, red)
 }
 
+// An indexer knows a new field within commerce.FieldAge.
+func TestWhatAnIndexerMissesOfANewFieldIsBuilt(t *testing.T) {
+	w := newOwnFields(t)
+	decode := indexer.DecodeFor(w.lists, dynamo.Stream{}, index.NewFieldCache(w.Table, commerce.FieldAge, w.Time))
+	w.writer = indexer.New(w.Table, decode, noPark{t}, noStart{}, w.Leaks.Logger())
+	first := w.product(1, map[string]any{"color": "red"})
+	w.settle()
+	w.declare(owner(), []string{"product TEXT color"})
+	second := w.product(2, map[string]any{"color": "red"})
+	w.Pass(commerce.FieldAge - 2*time.Second)
+	w.settle()
+	w.Pass(2 * time.Second)
+	third := w.product(3, map[string]any{"color": "red"})
+	w.build(ours)
+	w.ask("/api/products?attributes[color]=red&orderBy=createdAt").expect(t, third, second, first)
+}
+
+func TestAFieldIsBuiltWhenItsRequestDied(t *testing.T) {
+	w := newOwnFields(t)
+	red := w.product(1, map[string]any{"color": "red"})
+	_, err := w.Table.ChangeFields(t.Context(), ours, func(f commerce.Fields) (commerce.Fields, error) {
+		next, _ := f.Declare([]commerce.Field{{Kind: commerce.KindProduct, Key: "color", Type: commerce.FieldText}}, w.Now())
+		return next, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.build(ours)
+	if got := w.statuses(owner()); got != "product color BUILDING" { // which requests the job
+		t.Errorf("%s", got)
+	}
+	w.build(ours)
+	w.ask("/api/products?attributes[color]=red").expect(t, red)
+}
+
 func TestFieldsOfOthersAreUndeclared(t *testing.T) {
 	w := newOwnFields(t)
 	red := w.product(1, map[string]any{"color": "red"}, siteA)
@@ -261,8 +298,8 @@ func TestWrongFiltersByFieldsAreRefused(t *testing.T) {
 		"has=attributes.":                                 "attributes.key",
 		"attributes[weight]=red":                          "a number as JSON writes it",
 		"attributes[weight]=01":                           "a number as JSON writes it",
-		"attributes[weight]=1e99999999999999999999":       "a smaller exponent",
-		"attributes[weight]=" + strings.Repeat("1", 256):  "at most 255 digits",
+		"attributes[weight]=1e99999999999999999999":       "in the range of a double",
+		"attributes[weight]=" + strings.Repeat("1", 256):  "at most 255 characters",
 		"attributes[fragile]=yes":                         "true or false",
 		"attributes[color]=" + strings.Repeat("x", 256):   "at most 255 characters",
 		"attributes[color]=":                              "must not be empty",
