@@ -37,8 +37,9 @@ func TestALoadKeepsItsConnectionsAndAsksForAllTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := targets["key /a?x=1"] + targets["key /b"]
-	if len(clients) != connections || len(targets) != 2 || asked != o.of {
-		t.Errorf("got %d requests by %d connections for %v, want %d on %d connections for 2 targets", asked, len(clients), targets, o.of, connections)
+	// The transport frees a connection just after its answer was read, so that the next request may open another.
+	if most := 2 * connections; len(clients) < connections || len(clients) > most || asked <= most || len(targets) != 2 || asked != o.of {
+		t.Errorf("got %d requests by %d connections for %v, want %d on %d to %d connections for 2 targets", asked, len(clients), targets, o.of, connections, most)
 	}
 	if counted := len(o.latencies); counted == 0 || counted >= o.of {
 		t.Errorf("counted %d of %d answers, want those after the warm-up", counted, o.of)
