@@ -44,6 +44,7 @@ func (s *scene) PutFailures(ctx context.Context, org, app value.ID, minute value
 	if s.broken {
 		return false, errors.New("throttled")
 	}
+	ctx = context.WithoutCancel(ctx) // a slow machine may take longer than a write may
 	done, err := s.Table.PutFailures(ctx, org, app, minute, number, requests)
 	if done {
 		s.writes++
