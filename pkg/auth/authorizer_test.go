@@ -517,10 +517,10 @@ func TestTheCacheOfKeysIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for key, reads := range map[int]int{3 * maxRecent: 0, 1: 1} { // the latest and the first
+	for _, row := range []struct{ key, reads int }{{3 * maxRecent, 0}, {1, 1}} { // the latest and the first
 		before := shelf.lookups
-		if _, err := c.get(t.Context(), string(rune(key))); err != nil || shelf.lookups != before+reads {
-			t.Errorf("key %d: %d more look-ups, %v, want %d", key, shelf.lookups-before, err, reads)
+		if _, err := c.get(t.Context(), string(rune(row.key))); err != nil || shelf.lookups != before+row.reads {
+			t.Errorf("key %d: %d more look-ups, %v, want %d", row.key, shelf.lookups-before, err, row.reads)
 		}
 	}
 }
