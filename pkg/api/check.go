@@ -72,7 +72,7 @@ func (x *exchange) authorize() error {
 		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a user's token only")
 	case (x.op.Access == Manager || x.op.Access == Subscriber) && p.Kind == auth.KindKey:
 		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a bearer token only")
-	case x.op.Access == Manager && p.EventScopes != nil:
+	case x.op.Access == Manager && p.OfPortal():
 		return fault.New(fault.Forbidden, "insufficient_scope", "this operation does not take the token of a portal session")
 	}
 	if err := x.op.checkScope(p.Scopes); err != nil {

@@ -109,7 +109,7 @@ func (a *Applications) Refresh(ctx context.Context, p Principal) (Principal, *De
 // portal session's works is its own.
 func (a *Applications) settled(p Principal) time.Time {
 	made := p.ExpiresAt.Add(time.Second - apptoken.Lifetime)
-	if now := a.clients.now(); now.Before(made) || p.EventScopes != nil {
+	if now := a.clients.now(); now.Before(made) || p.OfPortal() {
 		return now
 	}
 	return made

@@ -52,6 +52,9 @@ func (p *Principal) Subject() string {
 	return p.ApplicationID.String()
 }
 
+// OfPortal reports whether it is a portal session.
+func (p *Principal) OfPortal() bool { return p.EventScopes != nil }
+
 // OrganizationSubject is the key of the rate limit of the whole organization.
 func (p *Principal) OrganizationSubject() string { return p.OrganizationID.String() + "#organization" }
 

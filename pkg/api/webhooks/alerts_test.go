@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -129,4 +130,51 @@ func TestOnlyOneAlertURLIsMadeAtATime(t *testing.T) {
 	if all, err := h.Table.Endpoints(t.Context(), h.Org); err != nil || len(all) != 1 {
 		t.Errorf("%d endpoints, %v", len(all), err)
 	}
+}
+
+// TestAPortalSessionKnowsOfNoAlertURL: who has a session is a customer of the
+// application's owner, whose alerts go to that URL.
+func TestAPortalSessionKnowsOfNoAlertURL(t *testing.T) {
+	h := newHarness(t)
+	session := func(method, path, body string) answer {
+		return h.as(t, h.Org, method, path, body,
+			"Application", h.App.String(), "Scopes", "webhooks:read webhooks:write", "Event-Scopes", auth.ReadScopes().String())
+	}
+	own := h.endpoint(t, `{"url":"https://example.com/hook","events":["*"]}`)
+	alerts := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL).text("endpointId")
+	item := "/developers/webhooks/endpoints/" + alerts
+	theirs := h.must(t, http.StatusAccepted, "POST", item+"/test", `{"type":"order.created"}`).text("id")
+	h.must(t, http.StatusAccepted, "POST", item+"/test", `{"type":"endpoint.failing"}`)
+	const history = "/developers/webhooks/events"
+	kept := h.must(t, http.StatusAccepted, "POST", own+"/test", `{"type":"endpoint.failing"}`).text("id")
+	unknown := func() {
+		t.Helper()
+		for _, r := range [][3]string{
+			{"GET", history + "/" + theirs, ""},
+			{"POST", history + "/" + theirs + "/redeliver", ""},
+			{"GET", item, ""},
+			{"PATCH", item, `{"url":"https://example.com/mine"}`},
+			{"DELETE", item, ""},
+			{"POST", item + "/rotate-secret", ""},
+			{"POST", item + "/test", ""},
+			{"POST", item + "/recover", "{}"},
+			{"GET", item + "/stats", ""},
+			{"GET", item + "/delivery", ""},
+			{"PUT", item + "/delivery", `{"payload":"thin"}`},
+			{"GET", "/developers/webhooks/trace/" + alerts, ""},
+		} {
+			if got := session(r[0], r[1], r[2]); got.Status != http.StatusNotFound {
+				t.Errorf("%s %s: got %d %s, want 404", r[0], r[1], got.Status, got.Body)
+			}
+		}
+		if got := session("GET", history, "").ids(); len(got) != 1 || got[0] != kept {
+			t.Errorf("history %v, want %s alone", got, kept)
+		}
+	}
+	unknown()
+	if got := session("GET", history+"/"+kept, ""); got.Status != http.StatusOK {
+		t.Errorf("its own alert: got %d %s", got.Status, got.Body)
+	}
+	h.must(t, http.StatusNoContent, "DELETE", h.alertsPath(), "")
+	unknown()
 }

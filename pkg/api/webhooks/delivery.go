@@ -172,7 +172,11 @@ func (a *area) lastDeliveries(r *api.Request, e *webhook.Endpoint) (found []*web
 			types = append(types, name)
 		}
 	}
-	filters := append(a.shown(r, schema), columnar.In(schema.Col("type"), types...))
+	shown, err := a.shown(r, schema)
+	if err != nil {
+		return nil, err
+	}
+	filters := append(shown, columnar.In(schema.Col("type"), types...))
 	q := columnar.Query{Filter: columnar.All(filters...), OrderBy: schema.Col("createdAt"), Desc: true, Limit: maxPreviewed}
 	seen := map[value.ID]bool{}
 	for ; q.Offset < previewPages*maxPreviewed; q.Offset += maxPreviewed {

@@ -106,11 +106,11 @@ func (a *area) createEndpoint(r *api.Request) (*api.Response, error) {
 }
 
 func (a *area) listEndpoints(r *api.Request) (*api.Response, error) {
-	all, err := a.store.Endpoints(r.Context(), r.Organization())
+	all, err := a.seen(r)
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(e *webhook.Endpoint) bool { return e.Alerts || !manages(r, e.ApplicationID) })
+	all = slices.DeleteFunc(all, func(e *webhook.Endpoint) bool { return e.Alerts })
 	byID := make(map[value.ID]*webhook.Endpoint, len(all))
 	for _, e := range all {
 		byID[e.ID] = e
@@ -128,6 +128,12 @@ func (a *area) listEndpoints(r *api.Request) (*api.Response, error) {
 	return api.AnswerPage(r, page, found.Total, api.LastOf(r.List, found.Hits))
 }
 
+// seen reads the endpoints that the caller may know of.
+func (a *area) seen(r *api.Request) ([]*webhook.Endpoint, error) {
+	all, err := a.store.Endpoints(r.Context(), r.Organization())
+	return slices.DeleteFunc(all, func(e *webhook.Endpoint) bool { return !sees(r, e) }), err
+}
+
 // foundEndpoint makes an endpoint that is not there a 404.
 var foundEndpoint = api.Found[webhook.Endpoint]("webhook endpoint")
 
@@ -143,9 +149,9 @@ func (a *area) endpoint(r *api.Request) (*webhook.Endpoint, error) {
 }
 
 // ofApplication answers 404 when the endpoint is not of the application that the
-// query names, or of none that the caller manages.
+// query names, or is none that the caller sees.
 func ofApplication(r *api.Request, e *webhook.Endpoint) error {
-	if application, given := r.ID(applicationParam); given && e.ApplicationID != application || !manages(r, e.ApplicationID) {
+	if application, given := r.ID(applicationParam); given && e.ApplicationID != application || !sees(r, e) {
 		return errNoEndpoint()
 	}
 	return nil

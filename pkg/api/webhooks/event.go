@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -89,7 +90,11 @@ func (a *area) eventOperations() []api.Operation {
 
 func (a *area) listEvents(r *api.Request) (*api.Response, error) {
 	schema := webhook.DeliveryList().Schema
-	indexed := r.List.Index(a.shown(r, schema)...)
+	visible, err := a.shown(r, schema)
+	if err != nil {
+		return nil, err
+	}
+	indexed := r.List.Index(visible...)
 	page, found, err := api.FullPage(r, func(limit int) (lists.Answer, error) {
 		indexed.Limit = limit
 		return a.cfg.History.QueryWeighed(r.Context(), r.Organization(), indexed, r.ReadsNow(), r.AdmitUnits)
@@ -102,14 +107,26 @@ func (a *area) listEvents(r *api.Request) (*api.Response, error) {
 	return api.AnswerIndexed(r, page, found)
 }
 
-// shown are the filters of the deliveries that the caller sees.
-func (a *area) shown(r *api.Request, schema *columnar.Schema) []columnar.Filter {
+// shown are the filters of the deliveries that the caller sees. Which of the deleted
+// endpoints was an alert URL is not known, but those get alerts and tests alone.
+func (a *area) shown(r *api.Request, schema *columnar.Schema) ([]columnar.Filter, error) {
 	// A delivery may stay in the index for a while after its retention.
 	filters := []columnar.Filter{columnar.Within(schema.Col("createdAt"), int64(oldestShown(a.now())), math.MaxInt64)}
 	if r.Principal.Kind == auth.KindApplication {
 		filters = append(filters, columnar.In(schema.Col("applicationId"), lists.Key(r.Principal.ApplicationID)))
 	}
-	return filters
+	if !r.Principal.OfPortal() {
+		return filters, nil
+	}
+	seen, err := a.seen(r)
+	ids := make([]string, len(seen))
+	for i, e := range seen {
+		ids[i] = lists.Key(e.ID)
+	}
+	alerts := slices.DeleteFunc(commerce.EventNames(), func(name string) bool { return !commerce.IsAlert(name) })
+	return append(filters, columnar.Any(columnar.In(schema.Col("endpointId"), ids...), columnar.All(
+		columnar.Not(columnar.In(schema.Col("type"), alerts...)), columnar.Not(columnar.Null(schema.Col("objectId"))),
+	))), err
 }
 
 // oldestShown is the least createdAt of a delivery that the history shows.
@@ -143,6 +160,15 @@ func (a *area) delivery(r *api.Request) (*webhook.Delivery, error) {
 	d, err := a.store.Delivery(r.Context(), r.Organization(), r.PathID("id"))
 	if d != nil && !manages(r, d.ApplicationID) {
 		d = nil
+	}
+	if d != nil && r.Principal.OfPortal() && (d.Test || commerce.IsAlert(d.Type)) {
+		e, err := a.store.Endpoint(r.Context(), r.Organization(), d.EndpointID)
+		if err != nil {
+			return nil, err
+		}
+		if e == nil || !sees(r, e) {
+			d = nil
+		}
 	}
 	return foundDelivery(d, err)
 }

@@ -100,6 +100,9 @@ func caller(r *http.Request) api.Caller {
 	if app := r.Header.Get("Application"); app != "" {
 		p.Kind, p.UserID, p.ApplicationID = auth.KindApplication, value.ID{}, value.MustID(app)
 		p.Scopes = auth.ParseScopes(r.Header.Get("Scopes"))
+		if events := r.Header.Get("Event-Scopes"); events != "" {
+			p.EventScopes = auth.ParseScopes(events)
+		}
 	}
 	return api.Caller{RequestID: "request", BaseURL: base, Principal: p}
 }

@@ -79,15 +79,19 @@ func (a *area) readsChanged(r *api.Request, change *webhook.UpdateWebhookEndpoin
 // The samples of tests have no object.
 func (a *area) kept(r *api.Request, e *webhook.Endpoint) (scopes auth.Scopes, err error) {
 	schema := webhook.DeliveryList().Schema
+	shown, err := a.shown(r, schema)
+	if err != nil {
+		return nil, err
+	}
 	for scope, types := range typesByScope() {
 		if len(r.Principal.Lacks(scope)) == 0 {
 			continue
 		}
 		found, err := a.cfg.History.Query(r.Context(), r.Organization(), columnar.Query{
-			Filter: columnar.All(append(
-				a.shown(r, schema), columnar.In(schema.Col("endpointId"), lists.Key(e.ID)),
+			Filter: columnar.All(slices.Concat(shown, []columnar.Filter{
+				columnar.In(schema.Col("endpointId"), lists.Key(e.ID)),
 				columnar.In(schema.Col("type"), types...), columnar.Not(columnar.Null(schema.Col("objectId"))),
-			)...),
+			})...),
 			OrderBy: schema.Col("createdAt"), Limit: 1,
 		}, true)
 		if err != nil {

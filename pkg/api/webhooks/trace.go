@@ -103,11 +103,10 @@ func (a *area) trace(r *api.Request, object value.ID, limit int) (*WebhookTrace,
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := a.store.Endpoints(r.Context(), r.Organization())
+	endpoints, err := a.seen(r)
 	if err != nil {
 		return nil, err
 	}
-	endpoints = slices.DeleteFunc(endpoints, func(e *webhook.Endpoint) bool { return !manages(r, e.ApplicationID) })
 	if record == nil && len(groups) == 0 && !slices.ContainsFunc(endpoints, func(e *webhook.Endpoint) bool { return e.ID == object }) {
 		return nil, fault.Missing("object")
 	}
@@ -127,8 +126,12 @@ func (a *area) trace(r *api.Request, object value.ID, limit int) (*WebhookTrace,
 // caller sees and may read, each event's together. More says that older ones are left out.
 func (a *area) deliveriesOf(r *api.Request, object value.ID) (groups [][]*webhook.Delivery, more bool, err error) {
 	schema := webhook.DeliveryList().Schema
+	shown, err := a.shown(r, schema)
+	if err != nil {
+		return nil, false, err
+	}
 	found, err := a.cfg.History.Query(r.Context(), r.Organization(), columnar.Query{
-		Filter:  columnar.All(append(a.shown(r, schema), columnar.In(schema.Col("objectId"), lists.Key(object)))...),
+		Filter:  columnar.All(append(shown, columnar.In(schema.Col("objectId"), lists.Key(object)))...),
 		OrderBy: schema.Col("createdAt"), Desc: true, Limit: maxTracedDeliveries,
 	}, false)
 	if err != nil {

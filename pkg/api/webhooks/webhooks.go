@@ -160,6 +160,12 @@ func manages(r *api.Request, application value.ID) bool {
 	return r.Principal.Kind != auth.KindApplication || r.Principal.ApplicationID == application
 }
 
+// sees reports whether the caller may know of the endpoint. A portal session does not
+// of an alert URL.
+func sees(r *api.Request, e *webhook.Endpoint) bool {
+	return manages(r, e.ApplicationID) && !(e.Alerts && r.Principal.OfPortal())
+}
+
 const applicationParam = "applicationId"
 
 // itemParam names the endpoint's application, as a check of its id.
