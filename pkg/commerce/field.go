@@ -174,6 +174,23 @@ func (f Fields) tokens(kind Kind, own jsontext.Value) (tokens []string, err erro
 	return tokens, nil
 }
 
+// Comparable is a document as all are, whenever they were made, in a list that has fields
+// up to a number: of the values of own fields with those alone, in one order.
+func (f Fields) Comparable(kind Kind, d *columnar.Document, built int) columnar.Document {
+	if kind == "" {
+		return *d
+	}
+	declared := map[string]bool{}
+	for _, field := range f.of(kind) {
+		declared[field.present()] = field.Number <= built
+	}
+	return d.MapText(kind.known().list.Schema.Col(columnOwn), func(tokens []string) []string {
+		tokens = slices.DeleteFunc(tokens, func(token string) bool { return !declared[token[strings.LastIndex(token, "=")+1:]] })
+		slices.Sort(tokens)
+		return tokens
+	})
+}
+
 // textOf is the text by which a value is found; ok is false when it is of another type or
 // too long.
 func (t FieldType) textOf(v jsontext.Value) (text string, ok bool) {

@@ -1,10 +1,12 @@
 package commerce
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
 func TestNumbersOfFieldsCompareAsNumbers(t *testing.T) {
@@ -87,5 +89,32 @@ func TestAFieldKeepsItsNumberUntilItIsDeclaredAnew(t *testing.T) {
 	}
 	if before, then := five.Known(five.KnownAt()-1), five.Known(five.KnownAt()); before != 3 || then != 4 {
 		t.Errorf("%d is known, then %d; want 3, then 4", before, then)
+	}
+}
+
+func TestDocumentsCompareByTheFieldsThatTheirListHas(t *testing.T) {
+	document := func(name string, tokens ...string) columnar.Document {
+		s := KindProduct.known().list.Schema
+		return s.Build(value.ID{1}, 0).Text(s.Col("name"), name).Text(s.Col(columnOwn), tokens...).Document(1, 1)
+	}
+	fields := Fields{Fields: []Field{{KindProduct, "b", FieldText, 12}, {KindProduct, "a", FieldText, 2}, {KindProduct, "new", FieldText, 13}, {KindOrder, "a", FieldText, 3}}}
+	indexed := document("cup", "12", "x=12", "2", "y=2", "1", "was=1", "3")
+	for name, c := range map[string]struct {
+		document columnar.Document
+		same     bool
+	}{
+		"in another order, without one that was taken away": {document("cup", "2", "y=2", "12", "x=12"), true},
+		"with one that is not built":                        {document("cup", "13", "z=13", "12", "x=12", "2", "y=2"), true},
+		"with another value":                                {document("cup", "2", "z=2", "12", "x=12"), false},
+		"without a value":                                   {document("cup", "12", "x=12", "2"), false},
+		"with another name":                                 {document("mug", "12", "x=12", "2", "y=2"), false},
+		"without any":                                       {document("cup"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := fields.Comparable(KindProduct, &indexed, 12), fields.Comparable(KindProduct, &c.document, 12)
+			if same := bytes.Equal(columnar.AppendDocument(nil, &a), columnar.AppendDocument(nil, &b)); same != c.same {
+				t.Errorf("same: %t, want %t", same, c.same)
+			}
+		})
 	}
 }

@@ -48,10 +48,16 @@ type Verifier struct {
 	Pause func(context.Context, time.Duration) error
 }
 
+// indexed is where indexes are, and what they are made of.
+type indexed interface {
+	index.Reader
+	index.FieldReader
+}
+
 // Verify returns the differences of a list that every comparison finds, in the
 // order of their IDs. An index that cannot be read may have changed meanwhile,
 // and is read again too.
-func (v Verifier) Verify(ctx context.Context, storage index.Reader, org value.ID, list *index.List) ([]Difference, error) {
+func (v Verifier) Verify(ctx context.Context, storage indexed, org value.ID, list *index.List) ([]Difference, error) {
 	differences, err := Verify(ctx, storage, org, list, time.Now())
 	compared := err == nil
 	for _, wait := range v.Waits {
@@ -98,10 +104,18 @@ type documentKey struct {
 
 // Verify compares the index of an organization's list with the table once. It
 // holds all documents of the index in memory. The differences are unordered.
-func Verify(ctx context.Context, storage index.Reader, org value.ID, list *index.List, now time.Time) ([]Difference, error) {
-	indexed, differences, err := documents(ctx, index.Index{Key: index.Key{Org: org, List: list}, Reader: storage})
+func Verify(ctx context.Context, storage indexed, org value.ID, list *index.List, now time.Time) ([]Difference, error) {
+	key := index.Key{Org: org, List: list}
+	fields, err := key.Fields(ctx, storage)
 	if err != nil {
 		return nil, err
+	}
+	indexed, differences, built, err := documents(ctx, index.Index{Key: key, Reader: storage})
+	if err != nil {
+		return nil, err
+	}
+	comparable := func(d *columnar.Document) []byte {
+		return columnar.AppendDocument(nil, new(fields.Comparable(list.Kind, d, built)))
 	}
 	for shard := range list.Shards {
 		for after, more := "", true; more; more = after != "" {
@@ -110,7 +124,7 @@ func Verify(ctx context.Context, storage index.Reader, org value.ID, list *index
 				return nil, err
 			}
 			for i := range page {
-				if d, differs := compare(indexed, &page[i]); differs {
+				if d, differs := compare(indexed, &page[i], comparable); differs {
 					differences = append(differences, d)
 				}
 			}
@@ -126,7 +140,7 @@ func Verify(ctx context.Context, storage index.Reader, org value.ID, list *index
 }
 
 // compare removes the table's document from the indexed ones.
-func compare(indexed map[documentKey]columnar.Document, d *columnar.Document) (Difference, bool) {
+func compare(indexed map[documentKey]columnar.Document, d *columnar.Document, comparable func(*columnar.Document) []byte) (Difference, bool) {
 	key := documentKey{d.ID, d.Sub}
 	in, ok := indexed[key]
 	delete(indexed, key)
@@ -135,23 +149,23 @@ func compare(indexed map[documentKey]columnar.Document, d *columnar.Document) (D
 		return difference, true
 	}
 	in.Visible = d.Visible
-	same := in.Revision == d.Revision && bytes.Equal(columnar.AppendDocument(nil, &in), columnar.AppendDocument(nil, d))
+	same := in.Revision == d.Revision && bytes.Equal(comparable(&in), comparable(d))
 	return difference, !same
 }
 
 // documents reads all documents of an index, and checks the summaries of its
-// sealed partitions.
-func documents(ctx context.Context, x index.Index) (found map[documentKey]columnar.Document, wrong []Difference, err error) {
+// sealed partitions. built is the greatest number of a field that all of them have.
+func documents(ctx context.Context, x index.Index) (found map[documentKey]columnar.Document, wrong []Difference, built int, err error) {
 	m, _, err := x.Load(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	x = x.As(m.Layout)
 	found = map[documentKey]columnar.Document{}
 	for _, p := range m.Partitions {
 		segments, err := x.Open(ctx, p.Segments, true)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, 0, err
 		}
 		for _, segment := range segments {
 			for _, d := range segment.Documents() {
@@ -175,7 +189,7 @@ func documents(ctx context.Context, x index.Index) (found map[documentKey]column
 			delete(found, key)
 		}
 	}
-	return found, wrong, err
+	return found, wrong, m.Fields, err
 }
 
 // keepNewest keeps the document that [columnar.View.Apply] would keep.

@@ -21,6 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/index/views"
+	"github.com/commerce-integration/service/pkg/ops"
 )
 
 const fieldsPath = "/developers/index/fields"
@@ -358,5 +359,34 @@ func TestDeclarationsOfFieldsAreChecked(t *testing.T) {
 	}
 	if got := w.declare(user(), nil); got.status != http.StatusForbidden {
 		t.Errorf("without a role for it: %d %s", got.status, got.body)
+	}
+}
+
+// What commerce verify compares has the fields of the time at which it is made.
+func TestAListWithOtherFieldsThanItWasBuiltWithIsVerified(t *testing.T) {
+	w := newOwnFields(t)
+	for n := range 3 {
+		w.product(n+1, map[string]any{"color": "red", "size": n})
+	}
+	for _, declared := range [][]string{
+		{"product TEXT color", "product NUMBER size"},
+		{"product NUMBER size", "product TEXT color"},
+		{"product NUMBER size"},
+		{"product NUMBER size", "product TEXT color"},
+		nil,
+	} {
+		for _, building := range []bool{true, false} {
+			if building {
+				w.declare(owner(), declared)
+			} else {
+				w.build(ours)
+			}
+			w.product(3, map[string]any{"color": "blue", "size": 1.5})
+			w.settle()
+			differences, err := ops.Verify(t.Context(), w.Table, ours, w.lists.Records[commerce.KindProduct], w.Time())
+			if err != nil || len(differences) > 0 {
+				t.Errorf("%v, being built: %t: %v, %v", declared, building, differences, err)
+			}
+		}
 	}
 }

@@ -162,6 +162,26 @@ func appendString[S string | []byte](dst []byte, s S) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
+// MapText returns the document with what change makes of the values of a Text.
+func (d *Document) MapText(col Col, change func(values []string) []string) Document {
+	mapped := *d
+	mapped.values = nil
+	for r := (strictbinary.Reader{Data: d.values}); len(r.Data) > 0; {
+		before := r.Data
+		c := readCell(&r)
+		if c.col != col {
+			mapped.values = append(mapped.values, before[:len(before)-len(r.Data)]...)
+			continue
+		}
+		var values []string
+		for v := range stringsIn(c.list) {
+			values = append(values, string(v))
+		}
+		mapped.values = appendStrings(mapped.values, col, change(values))
+	}
+	return mapped
+}
+
 // cells yields the values of a document that are not null, in the order of columns.
 func (d *Document) cells() iter.Seq[cell] {
 	return func(yield func(cell) bool) {
