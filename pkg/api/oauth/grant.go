@@ -36,6 +36,11 @@ func invalidGrant(description string) *refusal {
 	return &refusal{code: "invalid_grant", description: description}
 }
 
+func unknownGrant() *refusal {
+	return invalidGrant("the code or the refresh token is not known to this client, has ended, or was asked for with another " +
+		"code_verifier or redirect_uri")
+}
+
 // present gives a family the code or the refresh token of a form.
 type present func(*account.Family) (refresh string, err error)
 
@@ -70,11 +75,9 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 		return Token{}, err
 	}
 	app := client.Application
-	unknown := invalidGrant("the code or the refresh token is not known to this client, has ended, or was asked for with another " +
-		"code_verifier or redirect_uri")
 	id, err := account.GrantOf(text)
 	if err != nil {
-		return Token{}, a.wrong(r, client, unknown)
+		return Token{}, a.wrong(r, client, unknownGrant())
 	}
 	admitted := false
 	err = retry.Contended(r.Context(), maxExchanges, func() (done bool, err error) {
@@ -83,11 +86,11 @@ func (a *area) grantedToken(r *api.Request, client *account.Client, form map[str
 		case err != nil:
 			return true, err
 		case family == nil, family.Public != client.Public: // what was got with a secret needs one
-			return true, a.wrong(r, client, unknown)
+			return true, a.wrong(r, client, unknownGrant())
 		}
 		refresh, taken := take(family)
 		if errors.Is(taken, account.ErrNotOfFamily) {
-			return true, a.wrong(r, client, unknown)
+			return true, a.wrong(r, client, unknownGrant())
 		}
 		if !admitted {
 			if err := a.admit(r, app); err != nil {

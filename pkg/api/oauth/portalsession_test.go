@@ -103,6 +103,7 @@ func TestWhatOpensNoPortalSession(t *testing.T) {
 		"the code of an authorization":     h.open(granted),
 		"it, with the prefix of a session": h.open("ps" + granted[2:]),
 		"another application's client id":  h.openAs(foreign, code),
+		"that of none":                     h.openAs(account.Application{ClientID: value.NewID()}, code),
 		"as an authorization's code":       h.exchange(code),
 		"it, with an authorization's name": h.exchange("ac" + code[2:]),
 		"as a refresh token":               h.refresh("rt" + code[2:] + "_" + strings.Repeat("x", 40)),

@@ -220,6 +220,9 @@ func basic(header string) (id, secret string, err error) {
 // none and is public or need not.
 func (a *area) authenticate(r *api.Request, c credentials) (*account.Client, error) {
 	refused := invalidClient(c.basic, "the client is not known or its secret is wrong")
+	if c.needless && c.secret == "" { // a code that is wrong looks the same
+		refused = unknownGrant()
+	}
 	id, err := value.ParseID(c.id)
 	if err != nil {
 		return nil, refused
