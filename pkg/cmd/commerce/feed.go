@@ -122,7 +122,7 @@ func (f *feedReader) read(ctx context.Context, api *apiclient.Client, wait int, 
 // passes reports whether the same request may get an answer later.
 func passes(err error) bool {
 	status := apiclient.Refused(err)
-	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
+	refused := status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
 	return err != nil && !refused && !errors.Is(err, http.ErrSchemeMismatch)
 }
 

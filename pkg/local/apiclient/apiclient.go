@@ -48,7 +48,9 @@ func NewWithTokens(base string, tokens oauth2.TokenSource) *Client {
 }
 
 func newClient(base string, header http.Header) *Client {
-	client := &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{Proxy: nil}}
+	// The service sends no client elsewhere, where its credential would go, too.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{Proxy: nil}, CheckRedirect: stay}
 	return &Client{base: strings.TrimSuffix(base, "/"), header: header, client: client}
 }
 
