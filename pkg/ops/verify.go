@@ -114,7 +114,7 @@ func Verify(ctx context.Context, storage indexed, org value.ID, list *index.List
 	if err != nil {
 		return nil, err
 	}
-	comparable := func(d *columnar.Document) []byte {
+	shown := func(d *columnar.Document) []byte {
 		return columnar.AppendDocument(nil, new(fields.Comparable(list.Kind, d, built)))
 	}
 	for shard := range list.Shards {
@@ -124,7 +124,7 @@ func Verify(ctx context.Context, storage indexed, org value.ID, list *index.List
 				return nil, err
 			}
 			for i := range page {
-				if d, differs := compare(indexed, &page[i], comparable); differs {
+				if d, differs := compare(indexed, &page[i], shown); differs {
 					differences = append(differences, d)
 				}
 			}
@@ -140,7 +140,7 @@ func Verify(ctx context.Context, storage indexed, org value.ID, list *index.List
 }
 
 // compare removes the table's document from the indexed ones.
-func compare(indexed map[documentKey]columnar.Document, d *columnar.Document, comparable func(*columnar.Document) []byte) (Difference, bool) {
+func compare(indexed map[documentKey]columnar.Document, d *columnar.Document, shown func(*columnar.Document) []byte) (Difference, bool) {
 	key := documentKey{d.ID, d.Sub}
 	in, ok := indexed[key]
 	delete(indexed, key)
@@ -149,7 +149,7 @@ func compare(indexed map[documentKey]columnar.Document, d *columnar.Document, co
 		return difference, true
 	}
 	in.Visible = d.Visible
-	same := in.Revision == d.Revision && bytes.Equal(comparable(&in), comparable(d))
+	same := in.Revision == d.Revision && bytes.Equal(shown(&in), shown(d))
 	return difference, !same
 }
 

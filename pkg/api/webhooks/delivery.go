@@ -176,8 +176,8 @@ func (a *area) lastDeliveries(r *api.Request, e *webhook.Endpoint) (found []*web
 	if err != nil {
 		return nil, err
 	}
-	filters := append(shown, columnar.In(schema.Col("type"), types...))
-	q := columnar.Query{Filter: columnar.All(filters...), OrderBy: schema.Col("createdAt"), Desc: true, Limit: maxPreviewed}
+	shown = append(shown, columnar.In(schema.Col("type"), types...))
+	q := columnar.Query{Filter: columnar.All(shown...), OrderBy: schema.Col("createdAt"), Desc: true, Limit: maxPreviewed}
 	seen := map[value.ID]bool{}
 	for ; q.Offset < previewPages*maxPreviewed; q.Offset += maxPreviewed {
 		page, err := a.cfg.History.Query(r.Context(), r.Organization(), q, true)
