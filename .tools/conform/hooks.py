@@ -61,6 +61,7 @@ VALUES = {
     "status": ["ACTIVE", "PAUSED"],
     "type": ["webhook.test", "order.created"],
 }
+SESSION_SCOPES = ["webhooks:read", "webhooks:write"]
 
 # Rules that depend on the time, on another parameter or on requests before,
 # which no schema can hold: faults by field, and codes of the others.
@@ -98,7 +99,7 @@ def before_call(context, case, **kwargs):
             if part is query or name not in VALUES or case.path.endswith("/client"):  # whose type has an enumeration
                 part[name] = plain(v)
             elif isinstance(v, list):
-                part[name] = chance.sample(VALUES[name], 1)
+                part[name] = chance.sample(SESSION_SCOPES if case.path.endswith("/portal-sessions") else VALUES[name], 1)
             elif isinstance(v, str):
                 part[name] = chance.choice(VALUES[name])
     ids = known.get(case.path)

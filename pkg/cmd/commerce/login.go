@@ -129,7 +129,7 @@ func (l *login) signIn(ctx context.Context, errOut io.Writer) error {
 	case answer.Get("error") != "":
 		return fmt.Errorf("%s: %s", visible(answer.Get("error")), visible(answer.Get("error_description")))
 	}
-	if l.Tokens, err = cfg.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(verifier)); err != nil {
+	if l.Tokens, err = cfg.Exchange(withClient(ctx), answer.Get("code"), oauth2.VerifierOption(verifier)); err != nil {
 		return err
 	}
 	if err := l.file.Save(l); err != nil {
@@ -162,11 +162,17 @@ func (l *login) Token() (*oauth2.Token, error) {
 	if err != nil || now.Tokens.Valid() {
 		return now.Tokens, err
 	}
-	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: 15 * time.Second})
-	if now.Tokens, err = now.config().TokenSource(ctx, now.Tokens).Token(); err != nil {
+	if now.Tokens, err = now.config().TokenSource(withClient(context.Background()), now.Tokens).Token(); err != nil {
 		return nil, fmt.Errorf("%w: sign in by commerce login", err)
 	}
 	return now.Tokens, now.file.Save(now)
+}
+
+// withClient has tokens asked for by a client that waits for a while, and sends nothing
+// where a redirection leads.
+func withClient(ctx context.Context) context.Context {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Timeout: 15 * time.Second, CheckRedirect: stay})
 }
 
 // revoke ends the grant of the tokens, if there are any.
