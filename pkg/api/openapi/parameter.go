@@ -94,6 +94,7 @@ func parameter(p *api.Param) *huma.Param {
 	}
 	if p.Keyed {
 		out.Schema, out.Style, out.Explode = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: value}, "deepObject", new(true)
+		out.Example = map[string]string{} // the reference would otherwise ask for keys that it makes up
 	}
 	return out
 }

@@ -12,7 +12,7 @@ const plain = ({ React }) => ({ components: { DeepLink: ({ text }) => React.crea
 // the level of another.
 const root = document.getElementById("swagger-ui");
 new MutationObserver(() => {
-  for (const field of root.querySelectorAll("tr[data-param-name] select:not([aria-label])")) field.ariaLabel = field.closest("tr").dataset.paramName;
+  for (const field of root.querySelectorAll("tr[data-param-name] :is(select, textarea):not([aria-label])")) field.ariaLabel = field.closest("tr").dataset.paramName;
   for (const button of root.querySelectorAll(".copy-to-clipboard > button:not([aria-label])")) button.ariaLabel = "Copy";
   for (const text of root.querySelectorAll("pre.microlight:not([tabindex])")) text.tabIndex = 0;
   root.querySelector(".models > h4")?.setAttribute("aria-level", "2");
