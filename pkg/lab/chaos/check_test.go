@@ -85,7 +85,11 @@ func TestASoundRunKeepsEveryPromise(t *testing.T) {
 	for name, more := range map[string]func(*story){
 		"as it is":                     func(*story) {},
 		"with a probe that lies ahead": func(s *story) { s.probe() },
-		"with one accepted twice":      func(s *story) { s.acceptTwice(); s.restarts = append(s.restarts, again) },
+		"with a further message of one that failed": func(s *story) {
+			s.probe()
+			s.deliveries[s.gone].Status, s.deliveries[s.gone].HeldReason, s.deliveries[s.gone].Probe = webhook.DeliveryHeld, webhook.HeldCircuitOpen, false
+		},
+		"with one accepted twice": func(s *story) { s.acceptTwice(); s.restarts = append(s.restarts, again) },
 	} {
 		s := newStory()
 		if more(s); len(broken(s.evidence)) > 0 {

@@ -126,13 +126,13 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant) e
 
 // left counts the deliveries that have an attempt ahead, the messages that a function will take, and those that none
 // will. The probe of an open circuit is repeated as long as its endpoint is dead, so it is neither, nor are its message and
-// one more, which waits in case the first is lost.
+// one more, which waits in case the first is lost, and still does when the probe has failed.
 func (e *evidence) left() (pending, waiting, dead int) {
-	probes := 0
+	open := map[value.ID]bool{} // endpoints that are probed
 	for _, d := range e.deliveries {
 		switch {
-		case d.Pending() && d.Probe:
-			probes++
+		case d.Pending() && d.Probe, d.HeldReason == webhook.HeldCircuitOpen:
+			open[d.EndpointID] = true
 		case d.Pending():
 			pending++
 		}
@@ -144,10 +144,10 @@ func (e *evidence) left() (pending, waiting, dead int) {
 			waiting += q.All()
 		}
 	}
-	if waiting <= 2*probes {
-		return pending, 0, dead
+	if waiting <= 2*len(open) {
+		waiting = 0
 	}
-	return pending, waiting - probes, dead
+	return pending, waiting, dead
 }
 
 // settle waits until every delivery has ended, and judges what there is then. A delivery's further messages wait for
