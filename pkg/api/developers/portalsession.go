@@ -20,7 +20,7 @@ const sessionPage = "/portal/embed"
 type PortalSession struct {
 	ID            value.ID   `json:"id" doc:"The id of its grant, which the application's grants list and by which it is revoked."`
 	ApplicationID value.ID   `json:"applicationId" doc:"The application that it is for."`
-	URL           string     `json:"url" format:"uri" doc:"Opens the session in a browser or a frame, once, within 60 s. Whoever opens it has the session."`
+	URL           string     `json:"url" format:"uri" doc:"The address of the session, for a browser or a frame. Anyone with it can open the session, once, within 60 s."`
 	ExpiresAt     value.Time `json:"expiresAt" doc:"When the session ends."`
 }
 

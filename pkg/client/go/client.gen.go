@@ -1421,7 +1421,7 @@ type PortalSession struct {
 	// ID The id of its grant, which the application's grants list and by which it is revoked.
 	ID string `json:"id"`
 
-	// URL Opens the session in a browser or a frame, once, within 60 s. Whoever opens it has the session.
+	// URL The address of the session, for a browser or a frame. Anyone with it can open the session, once, within 60 s.
 	URL string `json:"url"`
 }
 
