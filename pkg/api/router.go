@@ -152,10 +152,7 @@ func (op *Operation) takes(in, name string) bool { return op.param(in, name) != 
 
 // param is a parameter that the operation declares; nil for another.
 func (op *Operation) param(in, name string) *Param {
-	i := slices.IndexFunc(op.Params, func(p Param) bool {
-		key, keyed := strings.CutPrefix(name, p.Name+"[")
-		return p.In == in && (!p.Keyed && p.Name == name || p.Keyed && keyed && len(key) > 1 && strings.HasSuffix(key, "]"))
-	})
+	i := slices.IndexFunc(op.Params, func(p Param) bool { return p.In == in && p.Takes(name) })
 	if i < 0 {
 		return nil
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 )
@@ -114,15 +114,10 @@ func (t *Table) NearRecords(
 	if whole, err := read(ctx, 0); err != nil || !whole || size*Shards > maxBytes {
 		return found, err
 	}
-	group, reading := errgroup.WithContext(ctx)
-	group.SetLimit(nearQueries)
-	for shard := 1; shard < Shards; shard++ {
-		group.Go(func() error {
-			_, err := read(reading, shard)
-			return err
-		})
-	}
-	return found, group.Wait()
+	return found, parallel.UntilError(ctx, nearQueries, slices.All(byShard[1:]), func(ctx context.Context, i int, _ []value.ID) error {
+		_, err := read(ctx, i+1)
+		return err
+	})
 }
 
 // Changed is the [fault.ErrChanged] of a put, with the record that the table holds.

@@ -49,6 +49,15 @@ type Param struct {
 	Min, Max    *int64 // of a number, or of a string's length
 }
 
+// Takes reports whether a name in a request is that of the parameter.
+func (p *Param) Takes(name string) bool {
+	if !p.Keyed {
+		return p.Name == name
+	}
+	key, keyed := strings.CutPrefix(name, p.Name+"[")
+	return keyed && len(key) > 1 && strings.HasSuffix(key, "]")
+}
+
 // Params documents the list's parameters: pages, order, search, then the
 // filters. The list takes these and no others.
 func (l *List) Params() []Param {

@@ -413,7 +413,7 @@ func (f *feed) puts(
 	}
 	for i, hit := range hits {
 		s := cmp.Or(near[hit.ID], stored[hit.ID])
-		shown, err := f.shows(s, kind, q, commerce.Fields{}, hit)
+		shown, err := f.shows(s, query{Query: q, kind: kind}, hit)
 		if err != nil {
 			return err
 		}

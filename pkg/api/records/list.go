@@ -28,6 +28,13 @@ type Views interface {
 // alwaysFits is a limit with which no page is too large, whatever its records are.
 const alwaysFits = maxEscapedBytes / maxEscapeFactor / (commerce.MaxRecordBytes + 1)
 
+// query is a query of the list of a kind.
+type query struct {
+	columnar.Query
+	kind   commerce.Kind
+	fields commerce.Fields // of the organization, of a query that uses some
+}
+
 // list is the operation that lists a kind.
 func (a *area) list(kind commerce.Kind) api.Operation {
 	columns := columnsOf(commerce.New(kind))
@@ -51,10 +58,11 @@ func (a *area) list(kind commerce.Kind) api.Operation {
 			if err != nil {
 				return nil, err
 			}
+			q := query{indexed, kind, fields}
 			if r.MediaType != api.JSON {
-				return a.rows(r, newWriter(r, columns), kind, indexed, fields, now)
+				return a.rows(r, newWriter(r, columns), q, now)
 			}
-			return a.answer(r, kind, indexed, fields, now)
+			return a.answer(r, q, now)
 		},
 	}
 }
@@ -69,15 +77,15 @@ func (a *area) categories(r *api.Request) commerce.Finder {
 
 // answer finds the page in the view and reads its records, as the view knows
 // them or later.
-func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query, fields commerce.Fields, now value.Time) (*api.Response, error) {
+func (a *area) answer(r *api.Request, q query, now value.Time) (*api.Response, error) {
 	var near map[value.ID]*commerce.Stored
 	var read [][]byte
 	documents, result, err := api.FullPage(r, func(limit int) (found lists.Answer, err error) {
-		indexed.Limit, read = limit, nil
-		found, near, err = a.find(r, kind, indexed)
+		q.Limit, read = limit, nil
+		found, near, err = a.find(r, q)
 		return found, err
 	}, func(hits []columnar.Hit) ([]columnar.Hit, [][]byte, error) {
-		shown, found, err := a.documents(r, kind, indexed, fields, hits, near)
+		shown, found, err := a.documents(r, q, hits, near)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -88,26 +96,26 @@ func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query
 	if err != nil {
 		return nil, err
 	}
-	body := page(kind, documents, r.PageMeta(result.Total), now)
+	body := page(q.kind, documents, r.PageMeta(result.Total), now)
 	return &api.Response{Raw: body, Header: r.IndexedHeader(result, api.LastOf(r.List, result.Hits))}, nil
 }
 
 // rows answers a page of a walk as rows. Such a page ends before the first record
 // that no longer fits, and its link goes on from there.
-func (a *area) rows(r *api.Request, w *writer, kind commerce.Kind, indexed columnar.Query, fields commerce.Fields, now value.Time) (*api.Response, error) {
-	found, near, err := a.find(r, kind, indexed)
+func (a *area) rows(r *api.Request, w *writer, q query, now value.Time) (*api.Response, error) {
+	found, near, err := a.find(r, q)
 	if err != nil {
 		return nil, err
 	}
 	var last value.ID
 	var row []byte
 	for hits := range slices.Chunk(found.Hits, readBatch) {
-		shown, documents, err := a.documents(r, kind, indexed, fields, hits, near)
+		shown, documents, err := a.documents(r, q, hits, near)
 		if err != nil {
 			return nil, err
 		}
 		for i, document := range documents {
-			if row = commerce.AppendShape(row[:0], kind, document, now); !w.add(row) {
+			if row = commerce.AppendShape(row[:0], q.kind, document, now); !w.add(row) {
 				return w.answer(r.IndexedHeader(found, &last)), nil
 			}
 			last = shown[i].ID
@@ -117,20 +125,18 @@ func (a *area) rows(r *api.Request, w *writer, kind commerce.Kind, indexed colum
 }
 
 // find asks the view, and reads together what lies together of a walk's large page.
-func (a *area) find(r *api.Request, kind commerce.Kind, q columnar.Query) (
-	found lists.Answer, near map[value.ID]*commerce.Stored, err error,
-) {
-	found, err = a.views.QueryWeighed(r.Context(), r.Organization(), a.lists[kind], q, r.ReadsNow(), r.AdmitUnits)
+func (a *area) find(r *api.Request, q query) (found lists.Answer, near map[value.ID]*commerce.Stored, err error) {
+	found, err = a.views.QueryWeighed(r.Context(), r.Organization(), a.lists[q.kind], q.Query, r.ReadsNow(), r.AdmitUnits)
 	if err != nil || r.List.Limit <= lists.MaxLimit {
 		return found, nil, err
 	}
 	var ids []value.ID
 	for _, hit := range found.Hits {
-		if a.cached.get(cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}) == nil {
+		if a.cached.get(cacheKey{r.Organization(), q.kind, hit.ID, value.Time(hit.Revision)}) == nil {
 			ids = append(ids, hit.ID)
 		}
 	}
-	near, err = a.store.NearRecords(r.Context(), r.Organization(), kind, ids, maxPageBytes)
+	near, err = a.store.NearRecords(r.Context(), r.Organization(), q.kind, ids, maxPageBytes)
 	return found, near, err
 }
 
@@ -139,13 +145,13 @@ func (a *area) find(r *api.Request, kind commerce.Kind, q columnar.Query) (
 // the view saw it is checked against the query again, and left out when it is no longer
 // an answer to it or no longer visible.
 func (a *area) documents(
-	r *api.Request, kind commerce.Kind, q columnar.Query, fields commerce.Fields, hits []columnar.Hit, near map[value.ID]*commerce.Stored,
+	r *api.Request, q query, hits []columnar.Hit, near map[value.ID]*commerce.Stored,
 ) (shown []columnar.Hit, documents [][]byte, err error) {
 	documents = make([][]byte, len(hits))
 	missing := map[value.ID]value.Time{}
 	complete := true
 	for i, hit := range hits {
-		key := cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}
+		key := cacheKey{r.Organization(), q.kind, hit.ID, value.Time(hit.Revision)}
 		if documents[i] = a.cached.get(key); documents[i] != nil {
 			continue
 		}
@@ -157,7 +163,7 @@ func (a *area) documents(
 	if complete {
 		return hits, documents, nil
 	}
-	stored, err := a.store.RecordsSince(r.Context(), r.Organization(), kind, missing)
+	stored, err := a.store.RecordsSince(r.Context(), r.Organization(), q.kind, missing)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,7 +171,7 @@ func (a *area) documents(
 	for i, hit := range hits {
 		document := documents[i]
 		if document == nil {
-			if document, err = a.document(cmp.Or(near[hit.ID], stored[hit.ID]), kind, q, fields, hit); err != nil {
+			if document, err = a.document(cmp.Or(near[hit.ID], stored[hit.ID]), q, hit); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -178,29 +184,29 @@ func (a *area) documents(
 
 // document returns the JSON of a record that was read for a hit; nil when the
 // record is no longer part of the answer.
-func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query, fields commerce.Fields, hit columnar.Hit) ([]byte, error) {
-	shown, err := a.shows(s, kind, q, fields, hit)
+func (a *area) document(s *commerce.Stored, q query, hit columnar.Hit) ([]byte, error) {
+	shown, err := a.shows(s, q, hit)
 	if err != nil || !shown {
 		return nil, err
 	}
-	a.cached.put(cacheKey{s.OrganizationID, kind, s.ID, s.Revision}, s.Doc)
+	a.cached.put(cacheKey{s.OrganizationID, q.kind, s.ID, s.Revision}, s.Doc)
 	return s.Doc, nil
 }
 
 // shows reports whether a record that was read for a hit still is part of the
 // answer.
-func (a *area) shows(s *commerce.Stored, kind commerce.Kind, q columnar.Query, fields commerce.Fields, hit columnar.Hit) (bool, error) {
+func (a *area) shows(s *commerce.Stored, q query, hit columnar.Hit) (bool, error) {
 	if s == nil || s.Deleted {
 		return false, nil
 	}
 	if s.Revision == value.Time(hit.Revision) {
 		return true, nil
 	}
-	now, err := commerce.Document(s, value.Time(hit.Visible), fields)
+	now, err := commerce.Document(s, value.Time(hit.Visible), q.fields)
 	if err != nil {
 		return false, err
 	}
-	return columnar.Match(a.lists[kind].Schema, q, now), nil
+	return columnar.Match(a.lists[q.kind].Schema, q.Query, now), nil
 }
 
 // checkSize refuses a page that is too large to answer, and names a limit that

@@ -96,15 +96,13 @@ func (s *Signer) Verify(ctx context.Context, token string) (*Claims, error) {
 		return nil, err
 	}
 	claims, _ := NewVerifier(s.now).Verify(token, func(id string, _ time.Time) (*ecdsa.PublicKey, error) {
-		var key JWK // which fails unless the id is known
-		for _, k := range set.Keys {
-			if k.Kid == id {
-				key = k
-			}
+		i := slices.IndexFunc(set.Keys, func(k JWK) bool { return k.Kid == id })
+		if i < 0 {
+			return nil, errors.New("apptoken: no public key has the id")
 		}
-		return key.Public()
+		return set.Keys[i].Public()
 	})
-	return claims, nil
+	return claims, nil // none with an error: the text is not a good token
 }
 
 // keys returns the live keys, read and published anew when they are old. One
