@@ -52,7 +52,7 @@ def defaults():
     found = {}
     for template in TEMPLATES:
         section = re.search(r"^Parameters:\n(.*?)^\S", pathlib.Path(template).read_text(), re.M | re.S)[1]
-        for name, body in re.findall(r"^  (\w+):\n((?:    .*\n)+)", section, re.M):
+        for name, body in re.findall(r"^  (\w+):.*\n((?:    .*\n)*)", section, re.M):
             default = re.search(r"^    Default: (.*)$", body, re.M)
             found[name] = default[1].strip("'") if default else ""
     return found
