@@ -38,7 +38,7 @@ func KeyStatuses() []string {
 // ReadScopes are the scopes that a key can hold, sorted: one for each kind of
 // record, by its plural.
 func ReadScopes() []string {
-	return []string{"categories:read", "customers:read", "invoices:read", "orders:read", "products:read"}
+	return []string{"categories:read", "customers:read", "invoices:read", "orders:read", "products:read", "stock:read"}
 }
 
 // Sites is a list of sites; nil means every site and is null in JSON.

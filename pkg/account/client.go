@@ -16,7 +16,7 @@ const SecretOverlap = 24 * time.Hour
 // TokenScopes are the scopes that an application's tokens can be granted,
 // sorted.
 func TokenScopes() []string {
-	return append(ReadScopes(), "records:write", "webhooks:read", "webhooks:write")
+	return slices.Sorted(slices.Values(append(ReadScopes(), "records:write", "webhooks:read", "webhooks:write")))
 }
 
 // Client is an application as the client of OAuth 2.0 that asks for tokens.

@@ -22,6 +22,7 @@ const (
 	OrdersRead      Scope = "orders:read"
 	CustomersRead   Scope = "customers:read"
 	InvoicesRead    Scope = "invoices:read"
+	StockRead       Scope = "stock:read"
 )
 
 // DevelopersAdmin permits to suspend and to activate an application. Roles

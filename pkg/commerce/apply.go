@@ -37,7 +37,15 @@ func Identify(c Change) (value.ID, error) {
 		}
 	}
 	d := draft{organization: c.OrganizationID}
-	if d.adopt(id, &organization); !d.ok() {
+	if identify := c.Kind.known().identify; identify != nil {
+		if err := identify(&d, &id, members); err != nil {
+			return id, err
+		}
+	}
+	if d.ok() {
+		d.adopt(id, &organization)
+	}
+	if !d.ok() {
 		return id, under("record", fault.Validation(d.details...))
 	}
 	return id, nil

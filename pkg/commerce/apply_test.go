@@ -25,7 +25,7 @@ func TestAStoredDocumentReadsBackUnchanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h := headOf(r); reflect.TypeOf(r) != reflect.TypeOf(New(kind)) || h.ID != testID || h.OrganizationID != testOrg ||
+		if h := headOf(r); reflect.TypeOf(r) != reflect.TypeOf(New(kind)) || h.ID != next.ID || kind != KindStock && h.ID != testID || h.OrganizationID != testOrg ||
 			h.UpdatedAt != next.Revision {
 			t.Fatalf("head %+v of %s", h, next.Doc)
 		}
@@ -271,6 +271,12 @@ func TestAbsentFieldsTakeTheirDefaults(t *testing.T) {
 				`"amountDue":0,"issuedAt":null,"sentAt":null,"dueAt":null,"paidAt":null,"voidedAt":null,"pdfUrl":null,` +
 				`"notes":null,"metadata":{},` + times,
 		},
+		{
+			KindStock,
+			`{"productId":"0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5","locationRef":" ","onHand":-1.5,"available":"ignored"}`,
+			`{"id":"` + StockID(testOrg, testID, nil, nil).String() + `",` + org + `,"productId":"0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5",` +
+				`"siteId":null,"locationRef":null,"onHand":-1.5,"reserved":0,"available":-1.5,` + times,
+		},
 	} {
 		t.Run(fmt.Sprint(tt.kind), func(t *testing.T) {
 			got := store(t, nil, put(tt.kind, tt.record), testNow)
@@ -400,6 +406,9 @@ func TestFreeFormObjectsAreKeptButForTheirForm(t *testing.T) {
 
 func TestABadRecordIsRefusedByField(t *testing.T) {
 	const id = `"id":"0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5"`
+	stock := func(fields string) string {
+		return `{"productId":"` + testID.String() + `","onHand":-1` + fields + `}`
+	}
 	order := func(more string) string { return `{` + id + `,"orderNumber":"1","currency":"EUR"` + more + `}` }
 	item := func(more string) string {
 		return order(`,"items":[{"name":"a","quantity":1,"unitPrice":1` + more + `}]`)
@@ -492,6 +501,12 @@ func TestABadRecordIsRefusedByField(t *testing.T) {
 			"record.lines[0].unitPrice", "must be 0 or more",
 		},
 		{KindInvoice, `{` + id + `,"currency":"EUR","taxLines":[{"taxRate":-1}]}`, "record.taxLines[0].taxRate", "between"},
+		{KindStock, `{"onHand":1}`, "record.productId", "is required"},
+		{KindStock, `{"productId":"` + testID.String() + `"}`, "record.onHand", "is required"},
+		{KindStock, stock(`,` + id), "record.id", "must be absent or " + StockID(testOrg, testID, nil, nil).String()},
+		{KindStock, stock(`,"reserved":-0.0001`), "record.reserved", "must be 0 or more"},
+		{KindStock, stock(`,"reserved":99999999999.9999`), "record.reserved", "in the range of quantities"},
+		{KindStock, stock(`,"locationRef":"` + strings.Repeat("é", 121) + `"`), "record.locationRef", "at most 120 characters"},
 	} {
 		t.Run(fmt.Sprintf("%v_%v", tt.kind, tt.record), func(t *testing.T) {
 			next, err := Apply(nil, put(tt.kind, tt.record), testNow)
@@ -513,6 +528,8 @@ func TestWhatIsAtABoundIsKept(t *testing.T) {
 		`"images":[` + entries(100, `"i"`) + `],"tags":[` + entries(250, `"`+strings.Repeat("é", 200)+`"`) + `],` +
 		`"attributes":` + strings.Repeat(`{"a":`, 8) + `1` + strings.Repeat(`}`, 8) + `}`
 	store(t, nil, put(KindProduct, record), testNow)
+
+	store(t, nil, put(KindStock, `{"productId":"`+testID.String()+`","locationRef":"`+strings.Repeat("é", 120)+`","onHand":-99999999999.9999}`), testNow)
 
 	attributes := `{"a":"` + strings.Repeat("x", 32<<10-len(`{"a":""}`)) + `"}`
 	store(t, nil, put(KindProduct, `{"id":"`+testID.String()+`","name":"a","attributes":`+attributes+`}`), testNow)
@@ -558,5 +575,42 @@ func TestAnUnreadableDocumentIsNoRefusal(t *testing.T) {
 	_, err := Apply(old, put(KindCategory, `{"id":"`+testID.String()+`","name":"a"}`), testNow)
 	if _, refused := fault.As(err); err == nil || refused {
 		t.Errorf("Apply over a broken document: %v, want an error that is no fault", err)
+	}
+}
+
+func TestARowOfStockIsKnownByWhatItIsOf(t *testing.T) {
+	site, berlin := testSite, "Berlin"
+	id := func(record string, op Op) (value.ID, error) {
+		c := put(KindStock, record)
+		c.Op = op
+		return Identify(c)
+	}
+	product := `"productId":"` + testID.String() + `"`
+	full := product + `,"siteId":"` + testSite.String() + `","locationRef":" Berlin "`
+	for record, want := range map[string]value.ID{
+		`{` + product + `}`: StockID(testOrg, testID, nil, nil),
+		`{` + product + `,"siteId":null,"locationRef":""}`: StockID(testOrg, testID, nil, nil),
+		`{` + full + `}`: StockID(testOrg, testID, &site, &berlin),
+		`{` + full + `,"id":"` + StockID(testOrg, testID, &site, &berlin).String() + `"}`:     StockID(testOrg, testID, &site, &berlin),
+		`{` + product + `,"locationRef":"` + testSite.String() + `"}`:                         StockID(testOrg, testID, nil, new(testSite.String())),
+		`{"id":"` + StockID(testOrg, testID, nil, nil).String() + `","siteId":null,"name":1}`: StockID(testOrg, testID, nil, nil),
+	} {
+		if got, err := id(record, OpDelete); got != want || err != nil {
+			t.Errorf("%s: %s, %v, want %s", record, got, err, want)
+		}
+	}
+	for record, field := range map[string]string{
+		`{}`: "record.productId",
+		`{` + full + `,"id":"` + StockID(testOrg, testID, nil, nil).String() + `"}`: "record.id",
+		`{` + product + `,"siteId":5}`:      "record.siteId",
+		`{` + product + `,"locationRef":5}`: "record.locationRef",
+	} {
+		_, err := id(record, OpPut)
+		if f, ok := fault.As(err); !ok || f.Details[0].Field != field {
+			t.Errorf("%s: %v, want a refusal of %s", record, err, field)
+		}
+	}
+	if StockID(testOrg, testID, &site, nil) == StockID(testID, testID, &site, nil) {
+		t.Error("rows of two organizations have one id")
 	}
 }

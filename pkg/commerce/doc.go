@@ -1,5 +1,5 @@
 // Package commerce is the record domain: products, categories, orders,
-// customers and invoices. It checks and completes records that back offices
+// customers, invoices and stock. It checks and completes records that back offices
 // send, decides which change wins, derives events from stored changes, and
 // declares the list of each kind. It is pure: every function computes from its
 // arguments alone, money is exact, and the same inputs give the same bytes on

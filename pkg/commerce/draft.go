@@ -74,6 +74,14 @@ func (d *draft) adopt(id value.ID, organization *value.ID) {
 	}
 }
 
+// derive fills an absent identifier, and refuses another than the derived one.
+func (d *draft) derive(id *value.ID, derived value.ID) {
+	if !id.IsZero() && *id != derived {
+		d.refuse("id", fault.DetailNotAllowed, "must be absent or %s, which follows from the product, site and location", derived)
+	}
+	*id = derived
+}
+
 // nestedID derives an absent identifier from the record, the list and the
 // position, so that a replay gives the same.
 func (d *draft) nestedID(id *value.ID, list string, position int) {

@@ -157,11 +157,12 @@ func ValidSubscription(s string) bool {
 }
 
 // Matches reports whether a subscription takes the event: by its name, by
-// its resource, or by *, which takes all but webhook.test.
+// its resource, or by *, which takes all but webhook.test and those of stock: these
+// would flood who did not ask for them.
 func Matches(subscribed []string, eventType string) bool {
 	return slices.ContainsFunc(subscribed, func(s string) bool {
 		if s == "*" {
-			return eventType != EventWebhookTest
+			return eventType != EventWebhookTest && resourceOf(eventType) != string(KindStock)
 		}
 		if s == eventType {
 			return true

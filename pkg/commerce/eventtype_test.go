@@ -60,6 +60,8 @@ func TestASubscriptionTakesItsEvents(t *testing.T) {
 		{"*", "endpoint.disabled", true, true},
 		{"*", "event.failed", true, true},
 		{"*", "webhook.test", true, false},
+		{"*", "stock.updated", true, false},
+		{"stock.*", "stock.updated", true, true},
 		{"webhook.test", "webhook.test", true, true},
 		{"webhook.*", "webhook.test", true, true},
 		{"endpoint.*", "endpoint.disabled", true, true},

@@ -43,16 +43,19 @@ func exampleChanges(d *definition, e recordEvent) []Change {
 }
 
 // ExampleChanges returns the changes that mean an event of a record with the id,
-// which must not be stored yet. They have to be made in their order; nil says that
-// no record's change means the event.
+// which must not be stored yet; a row of stock is of a product with the id. They have to
+// be made in their order; nil says that no record's change means the event.
 func ExampleChanges(eventType string, id value.ID) []Change {
 	for d, e := range recordEvents() {
 		if e.name != eventType {
 			continue
 		}
-		changes := exampleChanges(d, e)
+		changes, named := exampleChanges(d, e), "id"
+		if d.identify != nil {
+			named = "productId"
+		}
 		for i := range changes {
-			changes[i].Record = overlay(changes[i].Record, `{"id": "`+id.String()+`"}`)
+			changes[i].Record = overlay(changes[i].Record, `{"`+named+`": "`+id.String()+`"}`)
 		}
 		return changes
 	}

@@ -57,7 +57,7 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 		switch name {
 		case "taxRate":
 			least, most = 0, 1_000_0000
-		case "purchasePrice", "sellingPrice", "minStockLevel", "maxStockLevel", "reorderPoint", "quantity", "unitPrice", "fulfilledQuantity", "refundedQuantity":
+		case "purchasePrice", "sellingPrice", "minStockLevel", "maxStockLevel", "reorderPoint", "quantity", "unitPrice", "fulfilledQuantity", "refundedQuantity", "reserved":
 			least = 0
 		}
 		*p = value.Amount(rapid.Int64Range(least, most).Draw(t, name))
@@ -139,6 +139,9 @@ func drawRecord(t *rapid.T, kind Kind) any {
 	fill(t, v, "")
 	v.FieldByName("OrganizationID").Set(reflect.ValueOf(testOrg))
 	v.FieldByName("ID").Set(reflect.ValueOf(testID))
+	if s, ok := r.(*Stock); ok {
+		s.ID = StockID(testOrg, s.ProductID, s.SiteID, s.LocationRef)
+	}
 	return r
 }
 
@@ -152,7 +155,10 @@ func drawMessage(t *rapid.T, kind Kind) jsontext.Value {
 	if kind == KindInvoice { // a number, unless it is a draft
 		doc = overlay(doc, `{"invoiceNumber":"R-1"}`)
 	}
-	keep := []string{"id", "name", "description", "invoiceNumber", "quantity", "unitPrice"} // some of them of lines
+	keep := []string{"id", "name", "description", "invoiceNumber", "quantity", "unitPrice", "locationRef"} // some of them of lines
+	if kind == KindStock {
+		keep = append(keep, "siteId")
+	}
 	fields, err := splitObject([]byte(leastOf[kind]))
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ const (
 	KindOrder    Kind = "order"
 	KindCustomer Kind = "customer"
 	KindInvoice  Kind = "invoice"
+	KindStock    Kind = "stock"
 )
 
 // kinds is the table of kinds. A new kind goes to the end: stored deletions
@@ -29,7 +30,7 @@ const (
 var kinds = []*definition{
 	define[Product, productInput](productKind), define[Category, categoryInput](categoryKind),
 	define[Order, orderInput](orderKind), define[Customer, customerInput](customerKind),
-	define[Invoice, invoiceInput](invoiceKind),
+	define[Invoice, invoiceInput](invoiceKind), define[Stock, stockInput](stockKind),
 }
 
 // definition is everything that differs between kinds.
@@ -50,6 +51,9 @@ type definition struct {
 	search  []string       // columns that search looks into
 	orders  []lists.Order  // the first is the default
 	filters []lists.Filter // one without a Kind filters by the column of its name
+	// identify derives the identifier of a record from its members; nil where the
+	// sender gives it.
+	identify func(d *draft, id *value.ID, m members) error
 	// where makes the filters that have no column; nil if the kind has none.
 	where func(w *where) error
 	// appendShape appends the GET shape of a document; nil if it is the document.

@@ -22,7 +22,7 @@ var (
 // leastOf are the fields without which a record of a kind is refused.
 var leastOf = map[Kind]string{
 	KindProduct: `{"name":"n"}`, KindCategory: `{"name":"n"}`, KindOrder: `{"orderNumber":"1","currency":"EUR"}`,
-	KindCustomer: `{}`, KindInvoice: `{"currency":"EUR"}`,
+	KindCustomer: `{}`, KindInvoice: `{"currency":"EUR"}`, KindStock: `{"productId":"` + testID.String() + `","onHand":0}`,
 }
 
 // shelf is an index of stored records beside the records themselves.
@@ -42,13 +42,17 @@ func newShelf(kind Kind) *shelf {
 func (s *shelf) add(t testing.TB, name, fields string, sites ...value.ID) value.ID {
 	t.Helper()
 	id := value.DeriveID(testOrg, name)
-	record := overlay(overlay([]byte(leastOf[s.kind]), `{"id":"`+id.String()+`"}`), `{`+fields+`}`)
+	record := overlay([]byte(leastOf[s.kind]), `{`+fields+`}`)
+	if s.kind != KindStock {
+		record = overlay(record, `{"id":"`+id.String()+`"}`)
+	}
 	c := put(s.kind, string(record))
 	if s.kind == KindProduct {
 		c.Sites = Sites{Given: true, IDs: sites}
 	}
-	s.put(t, store(t, nil, c, testNow+value.Time(len(s.stored))), name)
-	return id
+	stored := store(t, nil, c, testNow+value.Time(len(s.stored)))
+	s.put(t, stored, name)
+	return stored.ID
 }
 
 func (s *shelf) find(q columnar.Query) (columnar.Result, error) { return s.view.Query(q), nil }
@@ -219,6 +223,27 @@ func TestTheListOfCustomers(t *testing.T) {
 		{"search=angstrom+ada", SiteScope{}, "ada"},
 		{"search=acme", SiteScope{}, "acme"},
 		{"search=%2B49", SiteScope{}, "ada"},
+	})
+}
+
+func TestTheListOfStock(t *testing.T) {
+	s := newShelf(KindStock)
+	other := value.DeriveID(testOrg, "other")
+	s.add(t, "berlin", `"locationRef":"Berlin","onHand":5,"reserved":2`)
+	s.add(t, "inA", `"siteId":"`+siteA.String()+`","onHand":-1`)
+	s.add(t, "other", `"productId":"`+other.String()+`","locationRef":"berlin ost","onHand":8`)
+	s.check(t, []listCase{
+		{"", SiteScope{}, "other inA berlin"},
+		{"orderBy=available", SiteScope{}, "other berlin inA"},
+		{"orderBy=onHand&orderDirection=asc", SiteScope{}, "inA berlin other"},
+		{"orderBy=createdAt", SiteScope{}, "other inA berlin"},
+		{"productId=" + testID.String(), SiteScope{}, "inA berlin"},
+		{"locationRef=berlin", SiteScope{}, "berlin"},
+		{"search=BERLIN", SiteScope{}, "other berlin"},
+		{"maxAvailable=3", SiteScope{}, "inA berlin"},
+		{"minAvailable=-0.5&maxAvailable=3", SiteScope{}, "berlin"},
+		{"siteId=" + siteA.String(), SiteScope{}, "inA"},
+		{"", limitedTo(siteA, siteB), "inA"},
 	})
 }
 

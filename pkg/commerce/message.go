@@ -42,9 +42,9 @@ const Alone = -1
 // organization is outside the records.
 type PostedRecord struct {
 	OrganizationID value.ID       `json:"-"`
-	Kind           Kind           `json:"kind" doc:"The kind of the record: product, category, order, customer or invoice."`
+	Kind           Kind           `json:"kind" doc:"The kind of the record: product, category, order, customer, invoice or stock."`
 	Op             Op             `json:"op" doc:"put replaces the whole record: an absent field takes its default. delete removes it and needs only the id."`
-	Record         jsontext.Value `json:"record" doc:"The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored."`
+	Record         jsontext.Value `json:"record" doc:"The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description; of stock productId and onHand. Stock is known by its productId, siteId and locationRef and needs no id. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored."`
 	Sites          Sites          `json:"siteIds" required:"false" maxItems:"1000" doc:"The sites that show the product; only for products. Empty or null: every site. Absent: the sites stay as they are."`
 	Version        *int64         `json:"version" required:"false" nullable:"false" minimum:"0" doc:"A number that increases with each change of the record, such as a row version. A number lower than the stored one changes nothing. Absent: the last message wins."`
 	Silent         bool           `json:"silent" required:"false" doc:"Store and list the record without an event."`

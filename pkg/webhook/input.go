@@ -29,7 +29,7 @@ type CreateWebhookEndpointDto struct {
 	ApplicationID  *value.ID `json:"applicationId" required:"false" doc:"The same as applicationId of the query, if both are given."`
 	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"The URL that receives the events, by https. Ports of other services, such as 25, localhost and addresses that are not public are refused. The addresses behind a host name are checked at every attempt. If the deployment permits it, the target may be a queue or bus of AWS whose name ends with your organizationId: arn:aws:sqs:REGION:ACCOUNT:NAME (a standard queue) or arn:aws:events:REGION:ACCOUNT:event-bus/NAME."`
 	Description    *string   `json:"description" required:"false" maxLength:"2000" doc:"Free text."`
-	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is every type except webhook.test."`
+	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is every type except webhook.test and those of stock."`
 	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt. The delivery settings can change it."`
 	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The timeout of an attempt. The delivery settings can change it."`
 }

@@ -44,27 +44,56 @@ func (a *area) list(kind commerce.Kind) api.Operation {
 		Description: "A change is in the list about a second after it was stored. To keep a copy, walk with afterId and go on from X-Sync-From. " +
 			"A page of a walk is also answered as " + api.NDJSON + " and " + api.CSV + ": it ends with limit or before 5.5 MiB, and Link goes on from there.",
 		Params: []api.Param{api.SiteHeader()}, List: commerce.ListOf(kind), Rows: true,
-		Handle: func(r *api.Request) (*api.Response, error) {
-			scope := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}
-			now := value.TimeOf(a.clock())
-			var fields commerce.Fields
-			if r.List.Own != nil {
-				var err error
-				if fields, err = a.fields.Fields(r.Context(), r.Organization()); err != nil {
-					return nil, err
-				}
-			}
-			indexed, err := commerce.IndexQuery(kind, r.List, scope, a.categories(r), now, fields)
-			if err != nil {
-				return nil, err
-			}
-			q := query{indexed, kind, fields}
-			if r.MediaType != api.JSON {
-				return a.rows(r, newWriter(r, columns), q, now)
-			}
-			return a.answer(r, q, now)
-		},
+		Handle: func(r *api.Request) (*api.Response, error) { return a.listed(r, kind, columns) },
 	}
+}
+
+// productStock is the operation that lists the stock of one product. Whether there is
+// such a product is for who may read products.
+func (a *area) productStock() api.Operation {
+	op := a.list(commerce.KindStock)
+	list := *op.List
+	list.Filters = slices.DeleteFunc(slices.Clone(list.Filters), func(f lists.Filter) bool { return f.Name == "productId" })
+	columns := columnsOf(commerce.New(commerce.KindStock))
+	op.ID, op.Path, op.Summary, op.List = "listProductStock", "/api/products/{id}/stock", "List the stock of a product", &list
+	op.Description = "The list of stock with the productId of the path. It takes products:read too, and answers 404 for a product that " +
+		"GET /api/products/{id} does not answer."
+	op.Handle = func(r *api.Request) (*api.Response, error) {
+		if err := r.CheckHolds(scopeOf(commerce.KindProduct)); err != nil {
+			return nil, err
+		}
+		product, err := a.single(r, commerce.KindProduct)
+		if err != nil {
+			return nil, err
+		}
+		return a.listed(r, commerce.KindStock, columns, columnar.In(list.Schema.Col("productId"), lists.Key(product.ID)))
+	}
+	return op
+}
+
+// listed answers a page of the list of a kind, of the records that also pass the filters.
+func (a *area) listed(r *api.Request, kind commerce.Kind, columns *columns, filters ...columnar.Filter) (*api.Response, error) {
+	scope := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}
+	now := value.TimeOf(a.clock())
+	var fields commerce.Fields
+	if r.List.Own != nil {
+		var err error
+		if fields, err = a.fields.Fields(r.Context(), r.Organization()); err != nil {
+			return nil, err
+		}
+	}
+	indexed, err := commerce.IndexQuery(kind, r.List, scope, a.categories(r), now, fields)
+	if err != nil {
+		return nil, err
+	}
+	for _, filter := range filters {
+		indexed.Filter = columnar.All(filter, indexed.Filter)
+	}
+	q := query{indexed, kind, fields}
+	if r.MediaType != api.JSON {
+		return a.rows(r, newWriter(r, columns), q, now)
+	}
+	return a.answer(r, q, now)
 }
 
 // categories answers queries of the organization's categories.

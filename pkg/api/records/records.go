@@ -1,4 +1,4 @@
-// Package records answers the read API: lists and single records of the five
+// Package records answers the read API: lists and single records of all
 // kinds, deletions, the feed of changes, and the principal itself. An answer
 // shows only records of the principal's organization and sites; any other is
 // answered as one that does not exist. The views find the records of a list, and
@@ -45,21 +45,13 @@ func scopeOf(kind commerce.Kind) auth.Scope { return auth.ReadScope(kind.Plural(
 
 // item is the operation that reads one record of a kind.
 func (a *area) item(kind commerce.Kind) api.Operation {
-	found := api.Found[commerce.Stored](string(kind))
 	return api.Operation{
 		ID: "get" + camel(string(kind)), Method: http.MethodGet, Path: "/api/" + kind.Plural() + "/{id}", Tag: TagOf(kind),
 		Summary: "Read one " + spoken(string(kind)), Access: api.Reader, Scope: scopeOf(kind), Result: commerce.New(kind),
 		Description: "Answers 404 for a record that is absent, deleted, another organization's, or of a site that the credential does not cover.",
 		Params:      []api.Param{api.SiteHeader(), api.SiteQuery()},
 		Handle: func(r *api.Request) (*api.Response, error) {
-			stored, err := found(a.store.Record(r.Context(), r.Organization(), kind, r.PathID("id")))
-			if err != nil {
-				return nil, err
-			}
-			visible, err := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}.Shows(stored)
-			if err == nil && !visible {
-				err = fault.Missing(string(kind))
-			}
+			stored, err := a.single(r, kind)
 			if err != nil {
 				return nil, err
 			}
@@ -67,6 +59,20 @@ func (a *area) item(kind commerce.Kind) api.Operation {
 			return &api.Response{Raw: shape}, nil
 		},
 	}
+}
+
+// single reads the record of a kind that the path names and the request may see.
+func (a *area) single(r *api.Request, kind commerce.Kind) (*commerce.Stored, error) {
+	found := api.Found[commerce.Stored](string(kind))
+	stored, err := found(a.store.Record(r.Context(), r.Organization(), kind, r.PathID("id")))
+	if err != nil {
+		return nil, err
+	}
+	visible, err := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}.Shows(stored)
+	if err == nil && !visible {
+		err = fault.Missing(string(kind))
+	}
+	return stored, err
 }
 
 // area holds what the operations share.
@@ -102,7 +108,7 @@ func Operations(store Store, views Views, cfg Config) []api.Operation {
 		store: store, views: views, clock: cfg.Clock, pause: cfg.Pause, fields: cfg.Fields, lists: cfg.Lists.Records, gone: cfg.Lists.Deletions,
 		cached: newRecordCache(cfg.CacheBytes),
 	}
-	operations := []api.Operation{me(), a.deletions(), a.changes()}
+	operations := []api.Operation{me(), a.deletions(), a.changes(), a.productStock()}
 	for _, kind := range commerce.Kinds() {
 		operations = append(operations, a.list(kind), a.item(kind))
 	}

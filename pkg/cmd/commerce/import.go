@@ -91,7 +91,7 @@ several states of one record, give them versions: their order is not kept.`,
 	f.StringVar(&c.currency, "currency", "", "the organization's currency, for a file with prices in several, such as EUR")
 	f.BoolVar(&c.dryRun, "dry-run", false, "send nothing; show what would be sent")
 	f.StringVar(&c.refusedPath, "refused", "", "file for the refused rows of one file, with the first reason in a further column")
-	addEnum(cmd, &c.kind, "kind", "kind of every record: product, category, order, customer or invoice", kindNames())
+	addEnum(cmd, &c.kind, "kind", "kind of every record: product, category, order, customer, invoice or stock", kindNames())
 	f.Var(idFlag{&c.organization}, "organization", "organization that owns the records, with --queue-url")
 	f.StringSliceVar(&c.sites, "site", nil, "site of the products that name none; may be several")
 	f.StringVar(&c.url, "url", "", "base URL of the service to send to (default: the local one)")

@@ -72,7 +72,7 @@ type Receipt struct {
 // Refusal says why a record was refused.
 type Refusal struct {
 	Position int       `json:"position" doc:"The position of the record in the request or message, from 0."`
-	Kind     *string   `json:"kind" doc:"The record's kind: product, category, order, customer or invoice. null if it names none of them."`
+	Kind     *string   `json:"kind" doc:"The record's kind: product, category, order, customer, invoice or stock. null if it names none of them."`
 	RecordID *value.ID `json:"recordId" doc:"The record's id. null if the record has none."`
 	Code     string    `json:"code" doc:"The reason, for programs, such as validation_failed or version_conflict."`
 	Field    string    `json:"field" doc:"The path to the field in the body of the request or message, such as records[3].record.items[2].quantity. Empty if the fault is not in a field."`
