@@ -55,8 +55,9 @@ sends them. It lists wrong ones by file and line, sends the others, and exits wi
 --dry-run sends nothing and shows what would be sent. --refused FILE gets all rows of the
 wrong ones, with the first reason in a further column, refused, which an import leaves out:
 correct the rows and import the file. It does not get lines that cannot be read as CSV. Ids
-are derived, so that the same file again changes nothing. Text that is not UTF-8 is read as Windows-1252 and named. At the end come the
-columns that were not imported. Categories by type or path, and brands by name, come with
+are derived, so that the same file again changes nothing. Text that is not UTF-8 is read as Windows-1252 and named. Columns
+of a shop's file that the service has no field for go into attributes or metadata; at the end
+come the columns that were not imported. Categories by type or path, and brands by name, come with
 products.
 
 A mapping is a JSON file. Columns that it does not name are left out:

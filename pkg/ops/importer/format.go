@@ -135,16 +135,20 @@ func (m *mapper) readVariations(sh *sheet) error {
 	return err
 }
 
-// compileProgram parses a format's program with the prelude before it.
-func compileProgram(name string, options []gojq.CompilerOption) (*gojq.Code, error) {
-	text := ""
+// readProgram returns the text of a format's program, with the prelude before it.
+func readProgram(name string) (text string, err error) {
 	for _, part := range []string{"prelude", name} {
 		content, err := formatFiles.ReadFile("formats/" + part + ".jq")
 		if err != nil {
-			return nil, fmt.Errorf("read the format %s: %w", part, err)
+			return "", fmt.Errorf("read the format %s: %w", part, err)
 		}
 		text += string(content)
 	}
+	return text, nil
+}
+
+// compileProgram parses a program of a format.
+func compileProgram(name, text string, options []gojq.CompilerOption) (*gojq.Code, error) {
 	query, err := gojq.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("parse the format %s: %w", name, err)

@@ -30,6 +30,11 @@ func readAll(t *testing.T, format importer.Format, kind commerce.Kind, paths ...
 	if err != nil {
 		t.Fatalf("open %v: %v", paths, err)
 	}
+	return readSource(t, source)
+}
+
+func readSource(t *testing.T, source *importer.Source) ([]importer.Record, []*importer.Rejection) {
+	t.Helper()
 	var records []importer.Record
 	var rejected []*importer.Rejection
 	for record, err := range source.Records() {
@@ -38,7 +43,7 @@ func readAll(t *testing.T, format importer.Format, kind commerce.Kind, paths ...
 		case errors.As(err, &bad):
 			rejected = append(rejected, bad)
 		case err != nil:
-			t.Fatalf("read %v: %v", paths, err)
+			t.Fatal(err)
 		default:
 			records = append(records, record)
 		}

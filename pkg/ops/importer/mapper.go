@@ -17,11 +17,13 @@ import (
 
 // mapper runs a format's program over rows.
 type mapper struct {
-	source *Source
-	kind   commerce.Kind // of the records
-	emit   emitter
-	code   *gojq.Code
-	rows   []*sheetRow // that the program knows by their numbers
+	source  *Source
+	kind    commerce.Kind // of the records
+	emit    emitter
+	program string // its text
+	code    *gojq.Code
+	others  []otherColumn // nil before the first row
+	rows    []*sheetRow   // that the program knows by their numbers
 
 	plan    map[string]any // of a mapping: its columns and constants
 	columns []column
@@ -42,7 +44,10 @@ func (r *refusal) Value() any {
 
 // compile makes the program of a format, with the functions that it may call.
 func (m *mapper) compile(name string) (err error) {
-	m.code, err = compileProgram(name, []gojq.CompilerOption{
+	if m.program, err = readProgram(name); err != nil {
+		return err
+	}
+	m.code, err = compileProgram(name, m.program, []gojq.CompilerOption{
 		gojq.WithFunction("get", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) {
 			cell, _ := row.get(textOf(args[0]))
 			return maybeText(cell), nil
@@ -55,6 +60,9 @@ func (m *mapper) compile(name string) (err error) {
 		gojq.WithFunction("country", 1, 1, m.onRow(country)),
 		gojq.WithFunction("series", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) {
 			return row.series(textOf(args[0])), nil
+		})),
+		gojq.WithFunction("others", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) {
+			return m.otherCells(row, m.rows[numberOf(args[0])]), nil
 		})),
 		gojq.WithFunction("fail", 2, 2, m.onRow(func(row *sheetRow, args []any) (any, error) {
 			return nil, row.reject(textOf(args[0]), textOf(args[1]))

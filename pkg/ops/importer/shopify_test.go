@@ -18,7 +18,11 @@ func TestShopifyExportsGiveOneProductPerVariant(t *testing.T) {
 		want, inCategory, kept int // products, and those of them with a category; categories
 		prices                 string
 	}{{"apparel.csv", 22, 0, 0, "1295"}, {"home-and-garden.csv", 21, 21, 2, "2345.84"}, {"jewelery.csv", 23, 23, 3, "980.74"}} {
-		records, rejected := readAll(t, importer.Shopify, "", filepath.Join(dir, c.file))
+		source := open(t, importer.Shopify, filepath.Join(dir, c.file))
+		records, rejected := readSource(t, source)
+		if left := source.NotImported(); len(left) != 0 {
+			t.Errorf("%s: %q came into no record", c.file, left)
+		}
 		products, categories := decode[commerce.Product](t, records, "product"), decode[commerce.Category](t, records, "category")
 		if len(products) != c.want || len(rejected) != 0 {
 			t.Errorf("%s: got %d products and %v, want %d", c.file, len(products), rejected, c.want)
@@ -73,5 +77,23 @@ func TestShopifyRefusesTheVariantWithABadAmountOnly(t *testing.T) {
 	}
 	if len(rejected) != 2 || rejected[0].Field != "Variant Price" || rejected[1].Field != "Cost per item" {
 		t.Errorf("got %v, want both amounts named", rejected)
+	}
+}
+
+func TestShopifyKeepsOtherColumnsUpToABound(t *testing.T) {
+	const most, name = 16 << 10, len("careGuide")
+	for _, c := range []struct {
+		size int
+		want bool
+	}{{most - name, true}, {most - name + 1, false}} {
+		text := "Handle,Title,Variant Price,Care guide\nmug,Mug,1," + strings.Repeat("x", c.size) + "\n"
+		source := open(t, importer.Shopify, writeFile(t, "x.csv", text))
+		var warned []string
+		source.Warn = func(place importer.Place, message string) { warned = append(warned, place.String()+" "+message) }
+		records, _ := readSource(t, source)
+		products := decode[commerce.Product](t, records, "product")
+		if kept := strings.Contains(string(products[0].Attributes), "careGuide"); kept != c.want || len(warned) != 0 == c.want {
+			t.Errorf("%d bytes: kept %v, want %v; warned %q", c.size, kept, c.want, warned)
+		}
 	}
 }

@@ -1,7 +1,8 @@
 # What all formats have in common. A row is a number; get, amount, time, series
 # and fail take one, and columns with bars between them: the first with a cell
-# that is not empty counts. These functions, and id, part, calculate,
-# lower and so on, are in mapper.go. Members that are null are left out of records.
+# that is not empty counts; others gives the cells of the columns that the texts
+# of a program do not name. These functions, and id, part, calculate, lower and so
+# on, are in mapper.go. Members that are null are left out of records.
 
 def is($columns; $word): get($columns) | . != null and ascii_downcase == $word;
 
@@ -47,6 +48,12 @@ def names($columns):
   | ($words | length - 1) as $last
   | (first(range(1; $last + 1) | select($words[.] == ($words[.] | lower))) // $last) as $cut
   | if $last < 1 then [$words[0], null] else [($words[:$cut] | join(" ")), ($words[$cut:] | join(" "))] end;
+
+# A cell of the columns whose names begin so, and the unit in brackets: Weight (kg).
+def measured($prefix):
+  . as $row
+  | first(columns[] | select(startswith($prefix + "(")) | {unit: .[($prefix | length) + 1:-1], value: (. as $column | $row | get($column))}
+      | select(.value)) // null;
 
 def options($names; $values):
   [$names, $values] | transpose

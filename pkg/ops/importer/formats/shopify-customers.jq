@@ -38,6 +38,6 @@ def default($columns): $columns | split("|") | map("Default Address " + ., .) | 
       totalSpent: amount("Total Spent"),
       tags: list("Tags"; ","),
       notes: get("Note"),
-      metadata: {taxExempt: get("Tax Exempt"), acceptsSMSMarketing: get("Accepts SMS Marketing")}
+      metadata: others(.) + {taxExempt: get("Tax Exempt"), acceptsSMSMarketing: get("Accepts SMS Marketing")}
     }
   }

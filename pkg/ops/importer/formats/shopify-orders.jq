@@ -36,9 +36,11 @@ def item($id; $number):
     unitPrice: amount("Lineitem price"),
     discountAmount: (amount("Lineitem discount") | if . == 0 then null else . end),
     fulfilledQuantity: (if is("Lineitem fulfillment status"; "fulfilled") then amount("Lineitem quantity") else null end),
-    attributes: {
+    attributes: (others(.) | with_entries(select(.key | startswith("lineitem")))) + {
       vendor: get("Vendor"),
       compareAtPrice: get("Lineitem compare at price"),
+      requiresShipping: get("Lineitem requires shipping"),
+      taxable: get("Lineitem taxable"),
       fulfillmentStatus: get("Lineitem fulfillment status")
     }
   };
@@ -99,7 +101,9 @@ def item($id; $number):
       fulfilledAt: time("Fulfilled at"),
       cancelledAt: time("Cancelled at"),
       items: ($items | map(.key as $number | .value | item($id; $number))),
-      metadata: {
+      metadata: (others(.) | with_entries(select(.key | startswith("lineitem") | not))) + {
+        billingProvinceName: get("Billing Province Name"),
+        shippingProvinceName: get("Shipping Province Name"),
         shippingMethod: get("Shipping Method"),
         riskLevel: get("Risk Level"),
         location: get("Location"),

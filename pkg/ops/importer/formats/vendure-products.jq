@@ -21,13 +21,13 @@ def facet($name):
     | .record += ($row | {
         description: ($first | get("description")),
         unit: "PIECE",
-        isActive: true,
+        isActive: ($first | is("enabled"; "false") | not),
         tags: ($first | list("facets"; "|")),
         sku: code("sku"),
         sellingPrice: amount("price"),
         trackInventory: flag("trackInventory")
       })
-    | .record.attributes += ($row | {
+    | .record.attributes += ($row | others($first)) + ($row | {
         handle: ($first | get("slug")),
         inventoryQuantity: get("stockOnHand"),
         taxCategory: get("taxCategory"),
