@@ -153,9 +153,12 @@ func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
 	if next.Doc, err = encodeBounded(r); err != nil {
 		return nil, err
 	}
-	next.ID, next.SiteIDs = d.id, sortedSites(c.Sites.IDs)
+	next.ID, next.SiteIDs, next.ExternalRef = d.id, sortedSites(c.Sites.IDs), c.ExternalRef.Text
 	if live && !c.Sites.Given {
 		next.SiteIDs = old.SiteIDs
+	}
+	if live && !c.ExternalRef.Given {
+		next.ExternalRef = old.ExternalRef
 	}
 	if live && sameContent(old, next) {
 		return raiseVersion(old, c), nil
@@ -186,7 +189,12 @@ func refused(kind fault.Kind, reason, field, format string, args ...any) error {
 
 // sameContent compares two live records without updatedAt, the last member.
 func sameContent(a, b *Stored) bool {
-	return slices.Equal(a.SiteIDs, b.SiteIDs) && bytes.Equal(untimed(a.Doc), untimed(b.Doc))
+	return sameBeside(a, b) && bytes.Equal(untimed(a.Doc), untimed(b.Doc))
+}
+
+// sameBeside compares what a message gives beside the record.
+func sameBeside(a, b *Stored) bool {
+	return slices.Equal(a.SiteIDs, b.SiteIDs) && a.ExternalRef == b.ExternalRef
 }
 
 // untimed is a document without its updatedAt, which is always as long as

@@ -339,6 +339,32 @@ func mustRecord(t *testing.T, s *Stored) any {
 	return r
 }
 
+func TestTheReferenceOfAProductStaysUnlessGiven(t *testing.T) {
+	c := put(KindProduct, `{"id":"`+testID.String()+`","name":"a"}`)
+	with := func(text string) Change {
+		given := c
+		given.ExternalRef = Reference{Given: true, Text: text}
+		return given
+	}
+	old := store(t, nil, with("ERP 7"), testNow)
+	for _, same := range []Change{c, with("ERP 7")} {
+		if next, err := Apply(old, same, testNow); next != nil || err != nil {
+			t.Errorf("the same content again: %+v, %v", next, err)
+		}
+	}
+	for _, text := range []string{"erp 7", ""} {
+		next := store(t, old, with(text), testNow)
+		events, err := Events(old, next)
+		if next.ExternalRef != text || next.Revision <= old.Revision || err != nil || len(events) != 1 {
+			t.Errorf("%q: stored %+v with %d events, %v", text, next, len(events), err)
+		}
+	}
+	c.Op = OpDelete
+	if s := store(t, old, c, testNow); s.ExternalRef != "" {
+		t.Errorf("tombstone with %q", s.ExternalRef)
+	}
+}
+
 func TestSitesOfAProductStayUnlessGiven(t *testing.T) {
 	record := `{"id":"` + testID.String() + `","name":"a"}`
 	with := func(sites Sites) Change {

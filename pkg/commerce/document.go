@@ -60,6 +60,9 @@ func (s shape) column(name string, search []string, list *lists.List) columnar.C
 	c.Sort = slices.ContainsFunc(list.Orders, func(o lists.Order) bool { return o.Name == name })
 	c.Search = slices.Contains(search, name)
 	c.Match = slices.ContainsFunc(list.Filters, func(f lists.Filter) bool { return f.Column == name && f.Kind == lists.Text })
+	if c.Match {
+		c.Type = columnar.Text // also without a field
+	}
 	return c
 }
 
@@ -95,7 +98,7 @@ type indexedField struct {
 	field int
 }
 
-// fields are those that have a column. siteIds and own are columns without a field.
+// fields are those that have a column. siteIds, own and a product's externalRef are columns without one.
 func (s shape) fields(schema *columnar.Schema) (fields []indexedField) {
 	for i, c := range schema.Columns() {
 		if at := s.position(c.Name); at >= 0 {
@@ -121,6 +124,9 @@ func Document(s *Stored, visible value.Time, declared Fields) (columnar.Document
 	b := schema.Build(s.ID, 0)
 	if d.sites {
 		b.Keyword(schema.Col(columnSites), lists.Keys(s.SiteIDs)...)
+	}
+	if s.ExternalRef != "" {
+		b.Text(schema.Col(columnReference), s.ExternalRef)
 	}
 	r := reflect.ValueOf(record).Elem()
 	if d.own != "" { // before other texts, which MaxText may cut off

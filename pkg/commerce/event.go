@@ -111,7 +111,7 @@ func Events(old, next *Stored) ([]WebhookPayload, error) {
 			return nil, unreadable(old, err)
 		}
 		changed := false
-		if data.PreviousAttributes, changed = differences(before, after); !changed && slices.Equal(old.SiteIDs, next.SiteIDs) {
+		if data.PreviousAttributes, changed = differences(before, after); !changed && sameBeside(old, next) {
 			return nil, nil
 		}
 	}

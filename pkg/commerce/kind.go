@@ -41,7 +41,7 @@ type definition struct {
 	events []recordEvent // created, updated and deleted first
 	sample string        // the example record of the catalogue of events
 	noSite noSite        // how visible a record of no site is
-	sites  bool          // a message has the record's sites in siteIds
+	sites  bool          // a message has the record's siteIds, and externalRef, beside the record
 	months bool          // the list grows with time and is kept in partitions of a month
 	// columns name the fields of the shape that the list can filter, search or
 	// sort by. Documents are stored with the positions of their columns: a new

@@ -48,7 +48,7 @@ func (s *shelf) add(t testing.TB, name, fields string, sites ...value.ID) value.
 	}
 	c := put(s.kind, string(record))
 	if s.kind == KindProduct {
-		c.Sites = Sites{Given: true, IDs: sites}
+		c.Sites, c.ExternalRef = Sites{Given: true, IDs: sites}, Reference{Given: true, Text: "Ref " + name}
 	}
 	stored := store(t, nil, c, testNow+value.Time(len(s.stored)))
 	s.put(t, stored, name)
@@ -136,6 +136,9 @@ func TestTheListOfProducts(t *testing.T) {
 		{"sku=M-2", SiteScope{}, "inA"},
 		{"sku=m", SiteScope{}, ""},
 		{"barcode=400", SiteScope{}, "inA"},
+		{"externalRef=REF+ina", SiteScope{}, "inA"},
+		{"externalRef=ref+in", SiteScope{}, ""},
+		{"externalRef=ref+ina", limitedTo(siteB), ""},
 		{"search=MUG", SiteScope{}, "inA everywhere"},
 		{"search=elan+m-1", SiteScope{}, "everywhere"},
 		{"search=cup+blue", SiteScope{}, "everywhere"},

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/strictjson"
@@ -15,6 +17,7 @@ import (
 const (
 	maxMessageRecords = 500
 	maxSites          = 1_000 // of a product
+	maxReference      = 120   // code points of a product's externalRef
 )
 
 // Change is one change that a back office sends, and the message of one record
@@ -25,6 +28,7 @@ type Change struct {
 	Op             Op             `json:"op"`
 	Record         jsontext.Value `json:"record"`
 	Sites          Sites          `json:"siteIds,omitzero"`
+	ExternalRef    Reference      `json:"externalRef,omitzero"`
 	Version        *int64         `json:"version,omitzero"` // nil when the sender has none
 	Silent         bool           `json:"silent,omitzero"`  // stored and indexed, but no events
 	// Arrived is when the message with the change was sent, by the queue's
@@ -46,6 +50,7 @@ type PostedRecord struct {
 	Op             Op             `json:"op" doc:"put replaces the whole record: an absent field takes its default. delete removes it and needs only the id."`
 	Record         jsontext.Value `json:"record" doc:"The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description; of stock productId and onHand. Stock is known by its productId, siteId and locationRef and needs no id. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored."`
 	Sites          Sites          `json:"siteIds" required:"false" maxItems:"1000" doc:"The sites that show the product; only for products. Empty or null: every site. Absent: the sites stay as they are."`
+	ExternalRef    Reference      `json:"externalRef" required:"false" nullable:"true" maxLength:"120" doc:"The product's id in another system; only for products, which can be listed by it. Empty or null: none. Absent: it stays as it is."`
 	Version        *int64         `json:"version" required:"false" nullable:"false" minimum:"0" doc:"A number that increases with each change of the record, such as a row version. A number lower than the stored one changes nothing. Absent: the last message wins."`
 	Silent         bool           `json:"silent" required:"false" doc:"Store and list the record without an event."`
 	Arrived        value.Time     `json:"-"`
@@ -71,6 +76,31 @@ func (s *Sites) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		return err
 	}
 	s.IDs = sortedSites(s.IDs)
+	return nil
+}
+
+// Reference is the externalRef of a message. Given false means that the message
+// has none and the stored value stays; given and empty means none.
+type Reference struct {
+	Given bool
+	Text  string
+}
+
+// MarshalJSONTo writes the text or null; an absent value is left out by omitzero.
+func (r Reference) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if r.Text == "" {
+		return enc.WriteToken(jsontext.Null)
+	}
+	return enc.WriteToken(jsontext.String(r.Text))
+}
+
+// UnmarshalJSONFrom accepts text, or null for none. Blanks around it mean nothing.
+func (r *Reference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	r.Given = true
+	if err := json.UnmarshalDecode(dec, &r.Text); err != nil {
+		return err
+	}
+	r.Text = strings.TrimSpace(r.Text)
 	return nil
 }
 
@@ -188,6 +218,11 @@ func (c *Change) check() error {
 			"is for products only; another kind's site is its record's siteId")
 	case len(c.Sites.IDs) > maxSites:
 		return fault.Field(fault.InBody, "siteIds", fault.DetailOutOfRange, "must have at most %d entries", maxSites)
+	case c.ExternalRef.Given && !c.Kind.known().sites:
+		return fault.Field(fault.InBody, columnReference, fault.DetailNotAllowed,
+			"stands beside the record for products only; another kind has it in the record")
+	case utf8.RuneCountInString(c.ExternalRef.Text) > maxReference:
+		return fault.Field(fault.InBody, columnReference, fault.DetailOutOfRange, "must have at most %d characters", maxReference)
 	}
 	return nil
 }

@@ -44,6 +44,39 @@ func TestSitesOfAMessage(t *testing.T) {
 	}
 }
 
+func TestReferenceOfAMessage(t *testing.T) {
+	longest := strings.Repeat("é", maxReference)
+	for _, tt := range []struct {
+		kind, member string
+		want         Reference
+		refused      string
+	}{
+		{"product", ``, Reference{}, ""},
+		{"product", `,"externalRef":null`, Reference{Given: true}, ""},
+		{"product", `,"externalRef":" ERP 7 "`, Reference{Given: true, Text: "ERP 7"}, ""},
+		{"product", `,"externalRef":"` + longest + `"`, Reference{Given: true, Text: longest}, ""},
+		{"product", `,"externalRef":"` + longest + `x"`, Reference{}, "must have at most 120 characters"},
+		{"product", `,"externalRef":7`, Reference{}, "must be a string"},
+		{"order", `,"externalRef":"7"`, Reference{}, "for products only"},
+	} {
+		t.Run(tt.kind+tt.member, func(t *testing.T) {
+			changes, refusals := ParseMessage([]byte(`{"kind":"` + tt.kind + `","op":"put",` + orgMember + `,"record":{}` + tt.member + `}`))
+			if tt.refused != "" {
+				if len(refusals) != 1 || refusals[0].Field != "externalRef" || !strings.Contains(refusals[0].Message, tt.refused) {
+					t.Errorf("refused %+v, want %s", refusals, tt.refused)
+				}
+				return
+			}
+			if len(refusals) > 0 || changes[0].ExternalRef != tt.want {
+				t.Fatalf("%+v, %+v; want %+v", changes, refusals, tt.want)
+			}
+			if again, _ := ParseMessage(changes[0].Message()); again[0].ExternalRef != tt.want {
+				t.Errorf("%+v after its own message, want %+v", again[0].ExternalRef, tt.want)
+			}
+		})
+	}
+}
+
 func TestAMessageOfManyKeepsTheOrderAndTheGoodOnes(t *testing.T) {
 	good := func(id string) string { return `{"kind":"order","op":"put","record":{"id":"` + id + `"}}` }
 	bad := []struct{ entry, field, body string }{

@@ -19,6 +19,7 @@ var productKind = &definition{
 	columns: []string{
 		columnSites, "categoryId", "brandId", "type", "isActive", "trackInventory", "name", "sku", "barcode", "tags",
 		"sellingPrice", "purchasePrice", "createdAt", "updatedAt", columnOwn,
+		columnReference,
 	},
 	own:    "attributes",
 	search: []string{"name", "sku", "barcode", "tags"},
@@ -39,9 +40,13 @@ var productKind = &definition{
 		{Name: "type", Description: "The nature of the product."},
 		{Name: "sku", Description: "The product's SKU."},
 		{Name: "barcode", Description: "The product's barcode."},
+		{
+			Name: columnReference, Kind: lists.Text, Column: columnReference,
+			Description: "The sender's reference, given beside the record. Compared whole, regardless of case and accents.",
+		},
 	},
 	where:  whereProduct,
-	events: lifecycle(KindProduct, "A product", "A field of a product, or the sites that sell it, changed.", `{"sellingPrice": 7.5}`),
+	events: lifecycle(KindProduct, "A product", "A field of a product, its externalRef, or the sites that sell it, changed.", `{"sellingPrice": 7.5}`),
 	sample: `{
 		"id": "0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5", "name": "Espresso cup", "description": "Porcelain, 80 ml",
 		"sku": "CUP-080-W", "barcode": "4006381333931", "categoryId": "0192f0c2-3c5e-7d22-9b5d-62a1b3c4d5e6",

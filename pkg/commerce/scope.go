@@ -27,6 +27,8 @@ const (
 	filterGlobal = "includeGlobal"
 	columnSite   = "siteId"
 	columnSites  = "siteIds"
+
+	columnReference = "externalRef" // of products, beside their shape
 )
 
 // sites are those whose records are shown; every is true when none is asked

@@ -13,13 +13,14 @@ import (
 const TombstoneAge = 90 * 24 * time.Hour
 
 // Stored is a record as the table holds it. A deleted record is a tombstone:
-// it keeps its identity, revision and version, but no document and no sites.
+// it keeps its identity, revision and version, but no document, sites or externalRef.
 type Stored struct {
 	Kind           Kind
 	ID             value.ID
 	OrganizationID value.ID
 	Doc            jsontext.Value // the stored JSON; nil of a tombstone
 	SiteIDs        []value.ID     // of a product, sorted; nil means every site
+	ExternalRef    string         // of a product, beside its document; "" means none
 	Revision       value.Time     // rises with every change, tombstones included
 	Version        *int64         // the sender's; nil when it never gave one
 	Deleted        bool

@@ -25,6 +25,7 @@ const (
 	attrVersion  = "ver"
 	attrArrived  = "arr"
 	attrSites    = "sites"
+	attrRef      = "ref"
 	attrDeleted  = "del"
 	attrSilent   = "silent"
 )
@@ -192,6 +193,9 @@ func encodeRecord(s *commerce.Stored) item {
 		return it
 	}
 	it[attrDoc] = str(string(s.Doc))
+	if s.ExternalRef != "" {
+		it[attrRef] = str(s.ExternalRef)
+	}
 	if len(s.SiteIDs) > 0 {
 		sites := make([]types.AttributeValue, len(s.SiteIDs))
 		for i, id := range s.SiteIDs {
@@ -210,6 +214,7 @@ func decodeRecord(it item) (*commerce.Stored, error) {
 	s := &commerce.Stored{
 		Revision: getTime(it, attrRevision), Arrived: getTime(it, attrArrived),
 		Deleted: getBool(it, attrDeleted), Silent: getBool(it, attrSilent),
+		ExternalRef: getString(it, attrRef),
 	}
 	k := keyOf(it)
 	var orgErr, kindErr, idErr, sitesErr error

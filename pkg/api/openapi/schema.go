@@ -125,6 +125,7 @@ func newRegistry() huma.Registry {
 	registry.RegisterTypeAlias(reflect.TypeFor[value.Amount](), reflect.TypeFor[amountSchema]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[objectSchema]())
 	registry.RegisterTypeAlias(reflect.TypeFor[commerce.Sites](), reflect.TypeFor[[]idSchema]())
+	registry.RegisterTypeAlias(reflect.TypeFor[commerce.Reference](), reflect.TypeFor[*string]())
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[account.Patch[string]](), reflect.TypeFor[account.Patch[[]string]](), reflect.TypeFor[account.Patch[webhook.Status]](),
 	} {

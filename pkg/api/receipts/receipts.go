@@ -77,7 +77,7 @@ func Operations(store Store, queue Queue, clock func() time.Time) []api.Operatio
 			Summary: "Store, replace and delete records",
 			Description: "1 to 500 changes, applied in order, as from the queue of records; the body is at most 256 KiB. 202 once they are queued: " +
 				"the receipt at Location shows when they are applied, usually within a second, and which were refused. A refused record does not hold up the " +
-				"others. 400 if one has a wrong kind, op, version, siteIds or id, or belongs to another organization: nothing is applied then, and details names " +
+				"others. 400 if one has a wrong kind, op, version, siteIds, externalRef or id, or belongs to another organization: nothing is applied then, and details names " +
 				"each by its path, such as records[3].kind. After an error or a lost answer send the request again with the same Idempotency-Key. " +
 				"Records may then be applied twice, which changes nothing unless another sender changed them in between; a version prevents that, too.",
 			Access: api.Manager, Scope: auth.RecordsWrite, Body: commerce.PostRecordsDto{}, Result: receipt.Receipt{}, Status: http.StatusAccepted,

@@ -49,13 +49,15 @@ type plainRecord struct {
 	numbers map[string]*big.Rat
 	sites   []string
 	visible time.Time
-	folded  map[string][]string // what fold found before
+	// reference is a product's externalRef, which no field has.
+	reference string
+	folded    map[string][]string // what fold found before
 }
 
 func (w *harness) plainRecord(t testing.TB, s *commerce.Stored) *plainRecord {
 	t.Helper()
 	r := &plainRecord{
-		id: s.ID.String(), texts: map[string]string{}, times: map[string]time.Time{}, numbers: map[string]*big.Rat{},
+		id: s.ID.String(), reference: s.ExternalRef, texts: map[string]string{}, times: map[string]time.Time{}, numbers: map[string]*big.Rat{},
 		folded: map[string][]string{},
 	}
 	if err := json.Unmarshal(s.Doc, &r.fields); err != nil {
@@ -296,6 +298,9 @@ var plainFilters = map[commerce.Kind]map[string]plainFilter{
 		},
 		"includeDescendants": always, "brandId": sameID("brandId"), "isActive": sameFlag("isActive"),
 		"trackInventory": sameFlag("trackInventory"), "type": oneOf("type"), "sku": sameText("sku"), "barcode": sameText("barcode"),
+		"externalRef": func(_ *plainQuery, r *plainRecord, argument string) bool {
+			return r.reference != "" && plainFold(r.reference) == plainFold(strings.TrimSpace(argument))
+		},
 	},
 	commerce.KindCategory: {
 		"isActive": sameFlag("isActive"), "includeGlobal": always, "slug": sameText("slug"),

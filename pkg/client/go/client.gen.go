@@ -1436,6 +1436,9 @@ type PostRecordsDto struct {
 
 // PostedRecord defines model for PostedRecord.
 type PostedRecord struct {
+	// ExternalRef The product's id in another system; only for products, which can be listed by it. Empty or null: none. Absent: it stays as it is.
+	ExternalRef *string `json:"externalRef,omitempty"`
+
 	// Kind The kind of the record: product, category, order, customer or invoice.
 	Kind string `json:"kind"`
 
@@ -2570,6 +2573,9 @@ type ListProductsParams struct {
 
 	// Barcode The product's barcode. Compared whole, regardless of case and accents.
 	Barcode *string `form:"barcode,omitempty" json:"barcode,omitempty"`
+
+	// ExternalRef The sender's reference, given beside the record. Compared whole, regardless of case and accents.
+	ExternalRef *string `form:"externalRef,omitempty" json:"externalRef,omitempty"`
 
 	// IDs The records with these ids, at most 100. Several by commas, or by repeating the parameter.
 	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`

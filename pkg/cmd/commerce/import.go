@@ -47,8 +47,8 @@ It takes these formats:
   vendure      Vendure's product import file
   csv          a header of field names (billingAddress.city, items[0].sku) and --kind, or any
                header and --mapping
-  jsonl        one ingestion record per line, {"kind","op","record","siteIds","version"}, as
-               commerce export writes it; with --kind one plain record per line
+  jsonl        one ingestion record per line, {"kind","op","record","siteIds","externalRef",
+               "version"}, as commerce export writes it; with --kind one plain record per line
 
 Import finds out the format by the file's name or its header, and checks records before it
 sends them. It lists wrong ones by file and line, sends the others, and exits with 1.

@@ -19,8 +19,8 @@ import (
 type Mapping struct {
 	Kind commerce.Kind `json:"kind"`
 	// Columns gives each column the field that it is, written as a header of the
-	// format csv: sku, attributes.colour, items[0].quantity. Of a product two
-	// more can be named: category, a path such as Cups > Mugs, whose categories
+	// format csv: sku, attributes.colour, items[0].quantity. Of a product three
+	// more can be named: externalRef, category, a path such as Cups > Mugs, whose categories
 	// are imported, too, and brand, a name that the brandId is derived from.
 	Columns map[string]string `json:"columns"`
 	// Constants are fields that have one value in all records.
@@ -58,7 +58,7 @@ func (m *Mapping) constants(kind commerce.Kind) ([]any, error) {
 	all := []any{}
 	for _, field := range slices.Sorted(maps.Keys(m.Constants)) {
 		c, err := planColumn(kind, field)
-		if _, envelope := envelopeForms[field]; err == nil && (envelope || c.form == formCategory || c.form == formBrand) {
+		if _, envelope := envelopeForms[field]; err == nil && (envelope || slices.Contains([]form{formCategory, formBrand, formReference}, c.form)) {
 			err = errors.New("can only be a column")
 		}
 		if err != nil {
@@ -113,7 +113,7 @@ func (m *Mapping) idColumn(sh *sheet, columns []column) (int, error) {
 }
 
 // readRows reads CSV in the GET shape of a kind, or by a mapping. Three columns are
-// the envelope's: op, siteIds and version.
+// the envelope's, op, siteIds and version, and a product's externalRef.
 func (s *Source) readRows(sh *sheet, emit emitter) error {
 	m := cmp.Or(s.Mapping, &Mapping{})
 	sh.decimalComma = m.DecimalComma

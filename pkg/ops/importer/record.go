@@ -34,8 +34,10 @@ type Record struct {
 	Op      commerce.Op    `json:"op"`
 	Body    jsontext.Value `json:"record"`
 	SiteIDs jsontext.Value `json:"siteIds,omitzero"`
-	Version *int64         `json:"version,omitzero"`
-	Silent  bool           `json:"silent,omitzero"`
+	// ExternalRef is for products only, as SiteIDs are.
+	ExternalRef jsontext.Value `json:"externalRef,omitzero"`
+	Version     *int64         `json:"version,omitzero"`
+	Silent      bool           `json:"silent,omitzero"`
 
 	// OrganizationID is what the source itself says of the owner; nil when it
 	// says nothing. An envelope says it once for its records.
@@ -45,7 +47,7 @@ type Record struct {
 
 // setEnvelope sets what is the envelope's among the members.
 func (r *Record) setEnvelope(members map[string]any) error {
-	for name, into := range map[string]any{"op": &r.Op, "version": &r.Version, "siteIds": &r.SiteIDs} {
+	for name, into := range map[string]any{"op": &r.Op, "version": &r.Version, "siteIds": &r.SiteIDs, "externalRef": &r.ExternalRef} {
 		if members[name] == nil {
 			continue
 		}

@@ -108,6 +108,18 @@ func TestCSVColumnsOfTheEnvelope(t *testing.T) {
 	}
 }
 
+func TestCSVReferenceOfAProductStandsBesideTheRecord(t *testing.T) {
+	path := writeFile(t, "x.csv", "id,externalRef\n1,E-7\n2,\n")
+	products, _ := readAll(t, importer.CSV, "product", path)
+	customers, _ := readAll(t, importer.CSV, "customer", path)
+	if string(products[0].ExternalRef) != `"E-7"` || products[1].ExternalRef != nil || string(products[0].Body) != `{"id":"1"}` {
+		t.Errorf("got the products %+v", products)
+	}
+	if customers[0].ExternalRef != nil || !strings.Contains(string(customers[0].Body), `"externalRef":"E-7"`) {
+		t.Errorf("got the customer %s", customers[0].Body)
+	}
+}
+
 func TestCSVCellsThatAreNotUTF8AreReadAsWindows1252(t *testing.T) {
 	source, err := importer.Open(importer.CSV, "product", []string{writeFile(t, "x.csv", "id,name\n1,K\xfcche \x80\n")})
 	if err != nil {

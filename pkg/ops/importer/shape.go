@@ -26,14 +26,15 @@ type column struct {
 type form string
 
 const (
-	formText     form = "text"
-	formNumber   form = "number"
-	formBoolean  form = "boolean"
-	formTexts    form = "texts" // separated by semicolons, or a list of JSON
-	formList     form = "list"  // of JSON
-	formObject   form = "object"
-	formCategory form = "category"
-	formBrand    form = "brand"
+	formText      form = "text"
+	formNumber    form = "number"
+	formBoolean   form = "boolean"
+	formTexts     form = "texts" // separated by semicolons, or a list of JSON
+	formList      form = "list"  // of JSON
+	formObject    form = "object"
+	formCategory  form = "category"
+	formBrand     form = "brand"
+	formReference form = "reference" // beside a product
 )
 
 var envelopeForms = map[string]form{"op": formText, "version": formNumber, "siteIds": formTexts}
@@ -50,6 +51,9 @@ func planColumn(kind commerce.Kind, field string) (column, error) {
 		return c, nil
 	case kind == commerce.KindProduct && field == "brand":
 		c.form = formBrand
+		return c, nil
+	case kind == commerce.KindProduct && field == "externalRef":
+		c.form = formReference
 		return c, nil
 	}
 	var err error

@@ -23,6 +23,7 @@ def read($row; $field):
     read($row; $field) as $value
     | if $value == null then .
       elif $field.name == "op" or $field.name == "version" or $field.name == "siteIds" then .[$field.name] = $value
+      elif $field.form == "reference" then .externalRef = $value
       elif $field.form == "brand" then .record |= branded($value)
       elif $field.form == "category" then
         ($value | path) as $path

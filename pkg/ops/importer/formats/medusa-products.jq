@@ -29,6 +29,7 @@ def price_column:
     | select($row == $first or ($values | any(. != null)) or get("Variant Sku") != null or get($price) != null)
     | variant("medusa/"; $key; $first | get("Product Title"); options($names; $values); []; $images)
     | .categories = $categories
+    | .externalRef = ($row | get("Variant Id"))
     | .record |= categorized($categories)
     | .record += ($row | {
         description: ($first | get("Product Description")),
@@ -50,7 +51,6 @@ def price_column:
         externalId: get("Product External Id")
       })
     | .record.attributes += ($row | {
-        variantId: get("Variant Id"),
         variantTitle: get("Variant Title"),
         inventoryQuantity: get("Variant Inventory Quantity"),
         inventoryPolicy: (flag("Variant Allow Backorder") | if . == null then . elif . then "continue" else "deny" end),

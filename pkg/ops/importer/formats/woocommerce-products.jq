@@ -12,6 +12,7 @@
     | (get("Name") // ($product | get("Name"))) as $name
     | variant(""; ""; ""; options($names; series("Attribute %d value(s)")); list("Images"; ","); $product | list("Images"; ","))
     | .categories = $categories
+    | .externalRef = ($row | code("ID"))
     | .record |= (branded($product | list("Brands"; ",")[0]) | categorized($categories))
     | .record += ($row | {
         id: id("woocommerce/" + $id),
