@@ -41,7 +41,8 @@ func newImportCommand() *cobra.Command {
 
 It takes these formats:
 
-  shopify      Shopify's exports of products (one product per variant), orders and customers
+  shopify      Shopify's exports of products (one product per variant), inventory, orders and
+               customers
   woocommerce  WooCommerce's product export, with variable products and variations
   medusa       Medusa's product export or import template; --currency where it has several
   vendure      Vendure's product import file
@@ -94,7 +95,7 @@ several states of one record, give them versions: their order is not kept.`,
 	f.StringVar(&c.refusedPath, "refused", "", "file for the refused rows of one file, with the first reason in a further column")
 	addEnum(cmd, &c.kind, "kind", "kind of every record: product, category, order, customer, invoice or stock", kindNames())
 	f.Var(idFlag{&c.organization}, "organization", "organization that owns the records, with --queue-url")
-	f.StringSliceVar(&c.sites, "site", nil, "site of the products that name none; may be several")
+	f.StringSliceVar(&c.sites, "site", nil, "site of the products that name none, and of stock if it is one; may be several")
 	f.StringVar(&c.url, "url", "", "base URL of the service to send to (default: the local one)")
 	f.StringVar(&c.token, "token", "", "token with the scope records:write (default: $"+tokenVariable+")")
 	f.BoolVar(&c.events, "events", false, "emit events for the records")

@@ -35,6 +35,7 @@ var shopFiles = []shopFile{
 	{Shopify, "products", commerce.KindProduct, []string{"Handle|URL handle", "Title", "Variant Price|Price"}, "Handle|URL handle", false},
 	{Shopify, "orders", commerce.KindOrder, []string{"Name", "Financial Status", "Lineitem name", "Lineitem price"}, "Name", false},
 	{Shopify, "customers", commerce.KindCustomer, []string{"First Name", "Last Name", "Email", "Total Spent"}, "", false},
+	{Shopify, "inventory", commerce.KindStock, []string{"Handle", "Option1 Value", "SKU", "COO"}, "", false},
 	{WooCommerce, "products", commerce.KindProduct, []string{"Type", "SKU", "Name", "Regular price"}, "", false},
 	{Medusa, "products", commerce.KindProduct, []string{"Product Handle", "Product Title", "Variant Title"}, "Product Handle|Product Id|Product Title", false},
 	{Vendure, "products", commerce.KindProduct, []string{"name", "optionGroups", "optionValues", "sku", "price"}, "slug|name", true},

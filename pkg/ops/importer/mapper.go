@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func (m *mapper) output(output map[string]any) error {
 		return m.emit(Record{}, rejectField(place, textOf(bad["field"]), "%s", bad["message"]))
 	}
 	place := m.rows[numberOf(output["row"])].place
-	to := Record{Kind: m.kind, Op: commerce.OpPut, Place: place}
+	to := Record{Kind: cmp.Or(commerce.Kind(textOf(output["kind"])), m.kind), Op: commerce.OpPut, Place: place}
 	if err := to.setEnvelope(output); err != nil {
 		return m.emit(Record{}, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -33,7 +34,8 @@ type Refused struct {
 type Config struct {
 	// Events makes the service emit events for the records.
 	Events bool
-	// Sites are where the products are sold that name none.
+	// Sites are where the products are sold that name none. If it is one, rows of
+	// stock that name none are of it, too.
 	Sites []value.ID
 	// Skip is how many rows of the source an earlier run has dealt with.
 	// They are checked again and counted, but not sent.
@@ -193,6 +195,9 @@ func (r *run) prepare(record Record) ([]byte, error) {
 	if record.Kind == commerce.KindProduct && record.Op == commerce.OpPut && record.SiteIDs == nil && len(r.cfg.Sites) > 0 {
 		record.SiteIDs = encode(r.cfg.Sites)
 	}
+	if record.Kind == commerce.KindStock && record.Op == commerce.OpPut && len(r.cfg.Sites) == 1 {
+		record.Body = ofSite(record.Body, r.cfg.Sites[0])
+	}
 	encoded, err := json.Marshal(record)
 	if err != nil {
 		return nil, reject(record.Place, err)
@@ -202,6 +207,16 @@ func (r *run) prepare(record Record) ([]byte, error) {
 		return nil, &Rejection{Place: record.Place, Reason: "too_large", Message: "the record is larger than a message"}
 	}
 	return encoded, r.check(record.Place, message)
+}
+
+// ofSite gives a row of stock the site unless it names one.
+func ofSite(row jsontext.Value, site value.ID) jsontext.Value {
+	members := map[string]jsontext.Value{}
+	if json.Unmarshal(row, &members) != nil || members["siteId"] != nil {
+		return row // what is no object the check refuses
+	}
+	members["siteId"] = encode(site)
+	return encode(members)
 }
 
 // check reads the record as the service will read it from the queue and

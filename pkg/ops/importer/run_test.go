@@ -215,6 +215,9 @@ func TestRunGivesProductsTheSitesThatTheyDoNotName(t *testing.T) {
 		},
 		{"product with its own", importer.Record{Kind: "product", Op: "put", Body: []byte(`{"id":"` + id + `","name":"x"}`), SiteIDs: []byte(`[]`)}, []value.ID{a}, `"siteIds":[]`},
 		{"customer", importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a}, `"record":{"id":"` + id + `"},"silent":true}`},
+		{"stock", importer.Record{Kind: "stock", Op: "put", Body: []byte(`{"productId":"` + id + `","onHand":1}`)}, []value.ID{a}, `"siteId":"` + a.String() + `"`},
+		{"stock of several", importer.Record{Kind: "stock", Op: "put", Body: []byte(`{"productId":"` + id + `","onHand":1}`)}, []value.ID{a, b}, `"record":{"productId":"` + id + `","onHand":1}`},
+		{"stock with its own", importer.Record{Kind: "stock", Op: "put", Body: []byte(`{"productId":"` + id + `","onHand":1,"siteId":null}`)}, []value.ID{a}, `"siteId":null`},
 		{"deleted product", importer.Record{Kind: "product", Op: "delete", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a}, `"record":{"id":"` + id + `"},"silent":true}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

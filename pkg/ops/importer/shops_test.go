@@ -26,7 +26,7 @@ func describe(t *testing.T, source *importer.Source) string {
 	records := func(yield func(importer.Record, error) bool) {
 		for record, err := range source.Records() {
 			if err == nil {
-				fmt.Fprintf(&out, "%s %s %s%s\n", record.Place, record.Kind, record.Body, record.ExternalRef)
+				fmt.Fprintf(&out, "%s %s %s%s\n", record.Place, record.Kind, record.Body, []byte(record.ExternalRef))
 			}
 			if !yield(record, err) {
 				return

@@ -52,7 +52,6 @@ def price_column:
       })
     | .record.attributes += ($row | {
         variantTitle: get("Variant Title"),
-        inventoryQuantity: get("Variant Inventory Quantity"),
         inventoryPolicy: (flag("Variant Allow Backorder") | if . == null then . elif . then "continue" else "deny" end),
         prices: (. as $row | [prices | .value |= (. as $column | $row | get($column))] | if length > 1 then from_entries else null end),
         weight: get("Variant Weight|Product Weight"),
@@ -64,4 +63,5 @@ def price_column:
         midCode: get("Variant MID Code|Product MID Code"),
         material: get("Variant Material|Product Material")
       })
+    | stocked($row | amount("Variant Inventory Quantity"))
   )

@@ -38,6 +38,10 @@ def categorized($paths):
   if $paths == [] then . else .categoryId = id("category/" + $paths[0]) end
   | if $paths | length > 1 then .attributes.categories = $paths else . end;
 
+# A product and, where the quantity is known, its row of stock.
+def stocked($quantity):
+  ., if $quantity == null then empty else {kind: "stock", row, record: {productId: .record.id, onHand: $quantity}} end;
+
 # Rows that are refused cost only themselves.
 def each(f): .[] | try f catch (if type == "object" then {rejected: .} else error end);
 

@@ -44,7 +44,6 @@
         compareAtPrice: get("Variant Compare At Price|Compare-at price"),
         grams: get("Variant Grams|Weight value (grams)"),
         weightUnit: get("Variant Weight Unit|Weight unit for display"),
-        inventoryQuantity: get("Variant Inventory Qty|Inventory quantity"),
         inventoryTracker: get("Variant Inventory Tracker|Inventory tracker"),
         inventoryPolicy: (get("Variant Inventory Policy")
           // if get("Continue selling when out of stock") == null then null
@@ -54,4 +53,5 @@
         taxStatus: (flag("Variant Taxable|Charge tax") | if . == null then . elif . then "taxable" else "none" end),
         taxCode: get("Variant Tax Code|Tax code")
       })
+    | stocked($row | amount("Variant Inventory Qty|Inventory quantity"))
   )

@@ -29,8 +29,8 @@ def facet($name):
       })
     | .record.attributes += ($row | others($first)) + ($row | {
         handle: ($first | get("slug")),
-        inventoryQuantity: get("stockOnHand"),
         taxCategory: get("taxCategory"),
         variantFacets: get("variantFacets")
       })
+    | stocked($row | amount("stockOnHand"))
   )

@@ -36,7 +36,6 @@
         slug: ($product | get("Slug")),
         shortDescription: ($product | get("Short description")),
         compareAtPrice: (if $sale then get("Regular price") else null end),
-        inventoryQuantity: get("Stock"),
         inStock: get("In stock?"),
         parent: get("Parent"),
         productType: ($product | get("Type")),
@@ -60,4 +59,5 @@
         externalUrl: get("External URL"),
         groupedProducts: get("Grouped products")
       })
+    | stocked($row | amount("Stock"))
   )
