@@ -18,7 +18,7 @@ with open(os.environ["CONFORM_RUN"]) as file:
 
 def application():
     """Returns a token of the demo application, which may manage its webhooks."""
-    scopes = ["products", "categories", "orders", "customers", "invoices", "webhooks"]
+    scopes = ["products", "categories", "orders", "customers", "invoices", "stock", "webhooks"]
     granted = requests.put(
         f"{run['baseUrl']}/developers/applications/{run['applicationId']}/token-scopes",
         headers={"Authorization": "Bearer " + run["jwt"]},

@@ -80,7 +80,7 @@ type CreatedKey struct {
 	Key string `json:"key" doc:"The key itself, shown in this answer only."`
 }
 
-// CreateApiKeyDto is the input of a new key. Absent scopes are those of the five
+// CreateApiKeyDto is the input of a new key. Absent scopes are those of the
 // read scopes that its maker has, absent siteIds every site, absent networks every
 // address, an absent expiresAt never.
 type CreateApiKeyDto struct { //nolint:revive,staticcheck // clients know it by this name

@@ -36,7 +36,8 @@ const (
 )
 
 const (
-	readScopes = "products:read categories:read orders:read customers:read invoices:read"
+	allEvents  = "products:read categories:read orders:read customers:read invoices:read" // what * subscribes to
+	readScopes = allEvents + " stock:read"
 	ownScopes  = readScopes + " developers:read developers:write webhooks:read webhooks:write" // of a developer
 	allScopes  = ownScopes + " records:write"
 	granted    = readScopes + " records:write webhooks:read webhooks:write" // the most that tokens of applications can have
@@ -105,7 +106,7 @@ func requests() []request {
 		{operation: "listApiKeys", method: "GET", path: application + "/api-keys", area: people, scope: "developers:read", status: 200, shows: "spareKey", thing: true},
 		{operation: "revokeApiKey", method: "POST", path: application + "/api-keys/{spareKey}/revoke", area: people, scope: "developers:write", status: 200, thing: true},
 
-		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: subscribers, scope: "webhooks:write", every: readScopes + " webhooks:read", status: 201, thing: true, own: true},
+		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: subscribers, scope: "webhooks:write", every: allEvents + " webhooks:read", status: 201, thing: true, own: true},
 		{operation: "listWebhookEndpoints", method: "GET", path: endpoints, area: subscribers, scope: "webhooks:read", status: 200, shows: "endpoint"},
 		{operation: "getWebhookEndpoint", method: "GET", path: endpoint, area: subscribers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{}`, area: subscribers, scope: "webhooks:write", status: 200, thing: true, own: true},
@@ -144,6 +145,7 @@ func requests() []request {
 		{"order", "orders", "Order"},
 		{"customer", "customers", "Customer"},
 		{"invoice", "invoices", "Invoice"},
+		{"stock", "stock", "Stock"},
 	} {
 		list, scope := "list", kind.plural+":read"
 		for word := range strings.SplitSeq(kind.plural, "-") {
@@ -157,8 +159,11 @@ func requests() []request {
 			request{operation: "get" + kind.name, method: "GET", path: "/api/" + kind.plural + "/{" + kind.single + " of B}", note: "of site B", area: readers, scope: scope, status: 200, thing: true, ofB: true},
 		)
 	}
+	const productStock = "listProductStock"
 	return append(
 		all,
+		request{operation: productStock, method: "GET", path: "/api/products/{product of A}/stock", note: "of site A", area: readers, scope: "stock:read", every: "products:read", status: 200, thing: true, shows: "stock of A"},
+		request{operation: productStock, method: "GET", path: "/api/products/{product of B}/stock", note: "of site B", area: readers, scope: "stock:read", every: "products:read", status: 200, thing: true, ofB: true},
 		request{operation: "createToken", method: "POST", path: "/oauth/token", body: "grant_type=client_credentials&client_id={applicationClient}&client_secret={applicationSecret}", status: 200},
 		request{operation: "revokeToken", method: "POST", path: "/oauth/revoke", body: "token=x&client_id={applicationClient}&client_secret={applicationSecret}", status: 200},
 		request{operation: "getJwks", method: "GET", path: "/.well-known/jwks.json", status: 200},

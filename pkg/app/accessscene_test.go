@@ -192,8 +192,11 @@ func (w *accessScene) record(kind commerce.Kind, sample jsontext.Value, name, si
 	if err := json.Unmarshal(sample, &members); err != nil {
 		w.t.Fatal(err)
 	}
-	id := value.NewID().String()
-	members["id"] = jsontext.Value(`"` + id + `"`)
+	members["id"] = jsontext.Value(`"` + value.NewID().String() + `"`)
+	if kind == commerce.KindStock {
+		delete(members, "id")
+		members["productId"] = jsontext.Value(`"` + w.kept["product of "+name] + `"`)
+	}
 	if kind != commerce.KindProduct {
 		members["siteId"] = jsontext.Value(`"` + site + `"`)
 	}
@@ -201,12 +204,12 @@ func (w *accessScene) record(kind commerce.Kind, sample jsontext.Value, name, si
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.Put(w.t, kind, nil, string(record), func(s *commerce.Stored) {
+	stored := w.Put(w.t, kind, nil, string(record), func(s *commerce.Stored) {
 		if kind == commerce.KindProduct {
 			s.SiteIDs = []value.ID{value.MustID(site)}
 		}
 	})
-	w.kept[string(kind)+" of "+name] = id
+	w.kept[string(kind)+" of "+name] = stored.ID.String()
 }
 
 // key creates an API key of the application.

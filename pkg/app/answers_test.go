@@ -143,6 +143,7 @@ func tourSteps() []step {
 		}
 	}
 	return append(all,
+		step{operation: "listProductStock", path: map[string]string{"id": "product"}, query: "limit=1"},
 		step{operation: "listProducts", query: "limit=500", status: http.StatusBadRequest},
 		step{operation: "getProduct", path: map[string]string{"id": "category"}, status: http.StatusNotFound},
 		step{operation: "postRecords", body: `{"records": [{"kind": "basket", "op": "put", "record": {"name": "Espresso cup"}}]}`, status: http.StatusBadRequest},

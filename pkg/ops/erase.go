@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -269,7 +268,7 @@ type eventPayload struct {
 
 // isPersonal reports whether the object can be of a kind that a customer owns.
 func isPersonal(eventType string) bool {
-	return !strings.HasPrefix(eventType, string(commerce.KindProduct)+".") && !strings.HasPrefix(eventType, string(commerce.KindCategory)+".")
+	return slices.Contains(personal, commerce.RecordKind(eventType)) || commerce.RecordKind(eventType) == ""
 }
 
 // learnEvent keeps the event of a payload that names the customer or is of one of

@@ -12,7 +12,7 @@ func guide() string {
 }
 
 const description = `A multi-tenant commerce back-office interface: a read API for products, categories,
-orders, customers and invoices, applications with API keys for developers, and signed webhooks for every change.
+orders, customers, invoices and stock, applications with API keys for developers, and signed webhooks for every change.
 
 Enumerations are open (x-extensible-enum): a client must expect values that it does not know. A field that has no value
 is null, never absent; its type says whether it can be. Amounts are JSON numbers with at most four decimals and are
@@ -47,7 +47,7 @@ func permissions() string {
 	for _, role := range auth.Roles() {
 		b.WriteString("\n- `" + string(role) + "`: " + strings.ReplaceAll(role.Scopes().String(), " ", ", "))
 	}
-	b.WriteString("\n\nAn API key has some or all of the five read scopes. On the read API it decides alone when a token is sent beside\n" +
+	b.WriteString("\n\nAn API key has some or all of the read scopes. On the read API it decides alone when a token is sent beside\n" +
 		"it; elsewhere it is ignored. A user or a key that is limited to sites reads what these show, and manages nothing:\n" +
 		"applications, keys and webhooks reach the records of every site.\n\n" +
 		"What a request mints, grants, rotates, subscribes to or shows takes every scope that can be reached by it, beside the\n" +

@@ -15,12 +15,16 @@ import (
 var required = map[commerce.Kind]map[string]any{
 	commerce.KindProduct: {"name": "p"}, commerce.KindCategory: {"name": "c"}, commerce.KindCustomer: {},
 	commerce.KindOrder: {"orderNumber": "1", "currency": "EUR"}, commerce.KindInvoice: {"currency": "EUR"},
+	commerce.KindStock: {"onHand": 0},
 }
 
 // least stores the least that is a record.
 func (w *harness) least(org value.ID, kind commerce.Kind, id value.ID) *commerce.Stored {
 	w.t.Helper()
 	m := map[string]any{"id": id}
+	if kind == commerce.KindStock {
+		m = map[string]any{"productId": id}
+	}
 	for name, v := range required[kind] {
 		m[name] = v
 	}

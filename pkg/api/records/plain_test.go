@@ -328,6 +328,10 @@ var plainFilters = map[commerce.Kind]map[string]plainFilter{
 		"issuedFrom": from("issuedAt"), "issuedTo": to("issuedAt"), "dueFrom": from("dueAt"), "dueTo": to("dueAt"),
 		"minTotal": atLeast("total"), "maxTotal": atMost("total"),
 	},
+	commerce.KindStock: {
+		"productId": sameID("productId"), "locationRef": sameText("locationRef"),
+		"minAvailable": atLeast("available"), "maxAvailable": atMost("available"),
+	},
 }
 
 // plainShared are the parameters of every list.
@@ -364,6 +368,7 @@ var plainSearch = map[commerce.Kind][]string{
 	commerce.KindOrder:    {"orderNumber", "customerName", "customerEmail"},
 	commerce.KindCustomer: {"firstName", "lastName", "companyName", "email", "phone", "customerNumber"},
 	commerce.KindInvoice:  {"invoiceNumber", "customerName"},
+	commerce.KindStock:    {"locationRef"},
 }
 
 // plainOrders are the orders of each list: the default first, and after the
@@ -374,6 +379,7 @@ var plainOrders = map[commerce.Kind][]string{
 	commerce.KindOrder:    {"placedAt -time", "createdAt -time", "updatedAt -time", "total -number", "orderNumber text"},
 	commerce.KindCustomer: {"createdAt -time", "updatedAt -time", "lastName text", "totalSpent -number", "ordersCount -number"},
 	commerce.KindInvoice:  {"issuedAt -time", "createdAt -time", "updatedAt -time", "dueAt -time", "total -number", "invoiceNumber text"},
+	commerce.KindStock:    {"updatedAt -time", "createdAt -time", "available -number", "onHand -number"},
 }
 
 func plainFilterOf(kind commerce.Kind, parameter string) (plainFilter, bool) {

@@ -303,9 +303,12 @@ func (s *scene) drawQuery(t *rapid.T, kind commerce.Kind) *plainQuery {
 			q.values.Set(span+"To", from)
 		}
 	}
-	if low, high := q.values.Get("minTotal"), q.values.Get("maxTotal"); low != "" && high != "" && plainNumber(low).Cmp(plainNumber(high)) > 0 {
-		q.values.Set("minTotal", high)
-		q.values.Set("maxTotal", low)
+	for _, amount := range []string{"Total", "Available"} {
+		low, high := q.values.Get("min"+amount), q.values.Get("max"+amount)
+		if low != "" && high != "" && plainNumber(low).Cmp(plainNumber(high)) > 0 {
+			q.values.Set("min"+amount, high)
+			q.values.Set("max"+amount, low)
+		}
 	}
 	if sites := q.principal.SiteIDs; q.values.Has("siteId") && sites != nil {
 		q.values.Set("siteId", rapid.SampledFrom(sites).Draw(t, "its site").String())

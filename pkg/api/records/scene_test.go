@@ -97,7 +97,11 @@ func (s *scene) round(t testing.TB) {
 			for range 1 + s.random.IntN(8) {
 				id := s.ids[s.random.IntN(len(s.ids))]
 				if s.random.IntN(4) == 0 {
-					s.apply(commerce.Change{Kind: kind, Op: commerce.OpDelete, OrganizationID: org, Record: jsontext.Value(`{"id":"` + id.String() + `"}`)})
+					named, err := json.Marshal(named(kind, id))
+					if err != nil {
+						t.Fatal(err)
+					}
+					s.apply(commerce.Change{Kind: kind, Op: commerce.OpDelete, OrganizationID: org, Record: named})
 				} else {
 					s.put(org, kind, id)
 				}
@@ -218,9 +222,9 @@ func (s *scene) enum(of interface{ Values() []string }) string {
 
 // record is a random record as a back office sends it.
 func (s *scene) record(kind commerce.Kind, id value.ID) map[string]any {
-	m := map[string]any{"id": id}
+	m := named(kind, id)
 	s.sometimes(m, "createdAt", s.moment())
-	if kind != commerce.KindProduct {
+	if kind != commerce.KindProduct && kind != commerce.KindStock {
 		s.orNull(m, "siteId", s.pick(siteA, siteB))
 	}
 	switch kind {
@@ -238,8 +242,22 @@ func (s *scene) record(kind commerce.Kind, id value.ID) map[string]any {
 		s.customer(m)
 	case commerce.KindInvoice:
 		s.invoice(m)
+	case commerce.KindStock:
+		m["onHand"] = s.pick(0, -5, 0.0001, 12.5, 7)
+		s.sometimes(m, "reserved", s.pick(0, 5, 0.0001))
 	}
 	return m
+}
+
+// named are the members that a record is known by. A product has one row of stock,
+// whose site and location follow from its id.
+func named(kind commerce.Kind, id value.ID) map[string]any {
+	if kind != commerce.KindStock {
+		return map[string]any{"id": id}
+	}
+	return map[string]any{
+		"productId": id, "siteId": []*value.ID{nil, &siteA, &siteB}[id[0]%3], "locationRef": texts[int(id[1])%len(texts)],
+	}
 }
 
 func (s *scene) product(m map[string]any) {

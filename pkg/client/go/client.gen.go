@@ -428,7 +428,7 @@ type CreateAPIKeyDto struct {
 	// Name The name.
 	Name string `json:"name"`
 
-	// Scopes categories:read, customers:read, invoices:read, orders:read, products:read. Absent: those that you have.
+	// Scopes categories:read, customers:read, invoices:read, orders:read, products:read, stock:read. Absent: those that you have.
 	Scopes []string `json:"scopes,omitempty"`
 
 	// SiteIDs Absent: every site.
@@ -476,7 +476,7 @@ type CreateWebhookEndpointDto struct {
 	// Description Free text.
 	Description *string `json:"description,omitempty"`
 
-	// Events Types of the catalogue, <resource>.* or *, which is every type except webhook.test.
+	// Events Types of the catalogue, <resource>.* or *, which is every type except webhook.test and those of stock.
 	Events []string `json:"events"`
 
 	// RetryCount Retries after a failed attempt. The delivery settings can change it.
@@ -1439,13 +1439,13 @@ type PostedRecord struct {
 	// ExternalRef The product's id in another system; only for products, which can be listed by it. Empty or null: none. Absent: it stays as it is.
 	ExternalRef *string `json:"externalRef,omitempty"`
 
-	// Kind The kind of the record: product, category, order, customer or invoice.
+	// Kind The kind of the record: product, category, order, customer, invoice or stock.
 	Kind string `json:"kind"`
 
 	// Op put replaces the whole record: an absent field takes its default. delete removes it and needs only the id.
 	Op string `json:"op"`
 
-	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored.
+	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description; of stock productId and onHand. Stock is known by its productId, siteId and locationRef and needs no id. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored.
 	Record map[string]interface{} `json:"record"`
 
 	// Silent Store and list the record without an event.
@@ -1675,7 +1675,7 @@ type Refusal struct {
 	// Field The path to the field in the body of the request or message, such as records[3].record.items[2].quantity. Empty if the fault is not in a field.
 	Field string `json:"field"`
 
-	// Kind The record's kind: product, category, order, customer or invoice. null if it names none of them.
+	// Kind The record's kind: product, category, order, customer, invoice or stock. null if it names none of them.
 	Kind *string `json:"kind"`
 
 	// Message How to correct the record, for people.
@@ -1751,6 +1751,76 @@ type StatsPoint struct {
 	SuccessCount int64 `json:"successCount"`
 }
 
+// Stock defines model for Stock.
+type Stock struct {
+	// Available The quantity that can be sold: onHand minus reserved.
+	Available json.Number `json:"available"`
+
+	// CreatedAt When it was created.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// ID It follows from the organization, product, site and location: a row is sent without it.
+	ID string `json:"id"`
+
+	// LocationRef The warehouse, shop or shelf, in the sender's words, at most 120 characters. null if none.
+	LocationRef *string `json:"locationRef"`
+
+	// OnHand The quantity that is there. It is negative where more was taken than was there.
+	OnHand json.Number `json:"onHand"`
+
+	// OrganizationID The organization that it belongs to.
+	OrganizationID string `json:"organizationId"`
+
+	// ProductID The product, which may arrive later.
+	ProductID string `json:"productId"`
+
+	// Reserved The part of it that is promised to orders, 0 or more.
+	Reserved json.Number `json:"reserved"`
+
+	// SiteID The site. null if it belongs to no site.
+	SiteID *string `json:"siteId"`
+
+	// UpdatedAt When it was last changed; it rises with every change.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// StockEvent defines model for StockEvent.
+type StockEvent struct {
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added within a version.
+	APIVersion string         `json:"apiVersion"`
+	Data       StockEventData `json:"data"`
+
+	// ID The event's id, the same for every attempt and endpoint: the header webhook-id.
+	ID string `json:"id"`
+
+	// OrganizationID The organization that it belongs to.
+	OrganizationID string `json:"organizationId"`
+
+	// SiteID The site of the object. null if it belongs to no site.
+	SiteID *string `json:"siteId"`
+
+	// Timestamp When the change was stored. It increases with every change of the record.
+	Timestamp time.Time `json:"timestamp"`
+
+	// Type A type of the catalogue, such as order.created; an open enumeration.
+	Type string `json:"type"`
+}
+
+// StockEventData defines model for StockEventData.
+type StockEventData struct {
+	Object Stock `json:"object"`
+
+	// PreviousAttributes The changed top-level fields with their old values; a changed array is whole. null for created and deleted. Empty if no shown field changed: only a product's sites, or an endpoint's health.
+	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
+}
+
+// StockPage defines model for StockPage.
+type StockPage struct {
+	// Data The entries of the page, in the requested order.
+	Data []Stock `json:"data"`
+	Meta Meta    `json:"meta"`
+}
+
 // TaxLine defines model for TaxLine.
 type TaxLine struct {
 	// Name The name of the tax. null if none.
@@ -1768,7 +1838,7 @@ type TaxLine struct {
 
 // TokenScopesDto defines model for TokenScopesDto.
 type TokenScopesDto struct {
-	// Scopes The scopes that tokens of the application may have: categories:read, customers:read, invoices:read, orders:read, products:read, records:write, webhooks:read, webhooks:write.
+	// Scopes The scopes that tokens of the application may have: categories:read, customers:read, invoices:read, orders:read, products:read, records:write, stock:read, webhooks:read, webhooks:write.
 	Scopes []string `json:"scopes"`
 }
 
@@ -2605,6 +2675,111 @@ type GetProductParams struct {
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 }
 
+// ListProductStockParams are the parameters of ListProductStock.
+type ListProductStockParams struct {
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
+	Page *int `form:"page,omitempty" json:"page,omitempty"`
+
+	// Limit The number of entries on a page. More than 100 only in a walk by id.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
+	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
+	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
+
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
+	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
+
+	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in locationRef.
+	Search *string `form:"search,omitempty" json:"search,omitempty"`
+
+	// SiteID The site of the row. The same as X-Site-Id.
+	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
+
+	// LocationRef The location. Compared whole, regardless of case and accents.
+	LocationRef *string `form:"locationRef,omitempty" json:"locationRef,omitempty"`
+
+	// MinAvailable The quantity that can be sold. At least this amount.
+	MinAvailable *json.Number `form:"minAvailable,omitempty" json:"minAvailable,omitempty"`
+
+	// MaxAvailable The quantity that can be sold. At most this amount.
+	MaxAvailable *json.Number `form:"maxAvailable,omitempty" json:"maxAvailable,omitempty"`
+
+	// IDs The records with these ids, at most 100. Several by commas, or by repeating the parameter.
+	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
+
+	// CreatedFrom When the record was created. At this time or later.
+	CreatedFrom *time.Time `form:"createdFrom,omitempty" json:"createdFrom,omitempty"`
+
+	// CreatedTo When the record was created. Before this time.
+	CreatedTo *time.Time `form:"createdTo,omitempty" json:"createdTo,omitempty"`
+
+	// UpdatedFrom When the last change became visible in lists: updatedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. At this time or later.
+	UpdatedFrom *time.Time `form:"updatedFrom,omitempty" json:"updatedFrom,omitempty"`
+
+	// UpdatedTo When the last change became visible in lists: updatedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. Before this time.
+	UpdatedTo *time.Time `form:"updatedTo,omitempty" json:"updatedTo,omitempty"`
+}
+
+// ListStockParams are the parameters of ListStock.
+type ListStockParams struct {
+	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
+	Page *int `form:"page,omitempty" json:"page,omitempty"`
+
+	// Limit The number of entries on a page. More than 100 only in a walk by id.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// OrderBy The order of the list; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
+	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+
+	// OrderDirection The direction, in any case; without orderBy it applies to the default order.
+	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
+
+	// AfterID Instead of page: the entries with a greater id, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and continues from the last id of each answer.
+	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
+
+	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in locationRef.
+	Search *string `form:"search,omitempty" json:"search,omitempty"`
+
+	// SiteID The site of the row. The same as X-Site-Id.
+	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
+
+	// ProductID The product.
+	ProductID *string `form:"productId,omitempty" json:"productId,omitempty"`
+
+	// LocationRef The location. Compared whole, regardless of case and accents.
+	LocationRef *string `form:"locationRef,omitempty" json:"locationRef,omitempty"`
+
+	// MinAvailable The quantity that can be sold. At least this amount.
+	MinAvailable *json.Number `form:"minAvailable,omitempty" json:"minAvailable,omitempty"`
+
+	// MaxAvailable The quantity that can be sold. At most this amount.
+	MaxAvailable *json.Number `form:"maxAvailable,omitempty" json:"maxAvailable,omitempty"`
+
+	// IDs The records with these ids, at most 100. Several by commas, or by repeating the parameter.
+	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
+
+	// CreatedFrom When the record was created. At this time or later.
+	CreatedFrom *time.Time `form:"createdFrom,omitempty" json:"createdFrom,omitempty"`
+
+	// CreatedTo When the record was created. Before this time.
+	CreatedTo *time.Time `form:"createdTo,omitempty" json:"createdTo,omitempty"`
+
+	// UpdatedFrom When the last change became visible in lists: updatedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. At this time or later.
+	UpdatedFrom *time.Time `form:"updatedFrom,omitempty" json:"updatedFrom,omitempty"`
+
+	// UpdatedTo When the last change became visible in lists: updatedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. Before this time.
+	UpdatedTo *time.Time `form:"updatedTo,omitempty" json:"updatedTo,omitempty"`
+}
+
+// GetStockParams are the parameters of GetStock.
+type GetStockParams struct {
+	// SiteID Only records that this site shows.
+	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
+}
+
 // ListApplicationsParams are the parameters of ListApplications.
 type ListApplicationsParams struct {
 	// Page The page, counted from 1. If entries were just deleted, the first entries of the next page fill it, and that page shows them again.
@@ -3048,6 +3223,31 @@ func (c *Client) GetProduct(ctx context.Context, id string, params *GetProductPa
 	return ask[Product](ctx, c, "GET", path("/api/products/%s", id), params, nil, options)
 }
 
+// ListProductStock is GET /api/products/{id}/stock: list the stock of a product.
+func (c *Client) ListProductStock(ctx context.Context, id string, params *ListProductStockParams, options ...Option) (*StockPage, error) {
+	return ask[StockPage](ctx, c, "GET", path("/api/products/%s/stock", id), params, nil, options)
+}
+
+// AllProductStock walks through every page of [Client.ListProductStock].
+func (c *Client) AllProductStock(ctx context.Context, id string, params *ListProductStockParams, options ...Option) iter.Seq2[Stock, error] {
+	return all[Stock](ctx, c, path("/api/products/%s/stock", id), params, options)
+}
+
+// ListStock is GET /api/stock: list stock.
+func (c *Client) ListStock(ctx context.Context, params *ListStockParams, options ...Option) (*StockPage, error) {
+	return ask[StockPage](ctx, c, "GET", "/api/stock", params, nil, options)
+}
+
+// AllStock walks through every page of [Client.ListStock].
+func (c *Client) AllStock(ctx context.Context, params *ListStockParams, options ...Option) iter.Seq2[Stock, error] {
+	return all[Stock](ctx, c, "/api/stock", params, options)
+}
+
+// GetStock is GET /api/stock/{id}: read one stock.
+func (c *Client) GetStock(ctx context.Context, id string, params *GetStockParams, options ...Option) (*Stock, error) {
+	return ask[Stock](ctx, c, "GET", path("/api/stock/%s", id), params, nil, options)
+}
+
 // ListApplications is GET /developers/applications: list the applications.
 func (c *Client) ListApplications(ctx context.Context, params *ListApplicationsParams, options ...Option) (*DeveloperApplicationPage, error) {
 	return ask[DeveloperApplicationPage](ctx, c, "GET", "/developers/applications", params, nil, options)
@@ -3409,6 +3609,12 @@ func newPayload(eventType string) any {
 		return new(ProductEvent)
 	case "product.updated":
 		return new(ProductEvent)
+	case "stock.created":
+		return new(StockEvent)
+	case "stock.deleted":
+		return new(StockEvent)
+	case "stock.updated":
+		return new(StockEvent)
 	case "webhook.test":
 		return new(WebhookTestMessageEvent)
 	default:

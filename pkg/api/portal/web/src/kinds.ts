@@ -1,5 +1,5 @@
 // The kinds of records, with the names of their lists.
-export const kinds = { product: "products", category: "categories", order: "orders", customer: "customers", invoice: "invoices" } as const;
+export const kinds = { product: "products", category: "categories", order: "orders", customer: "customers", invoice: "invoices", stock: "stock" } as const;
 
 export type Kind = keyof typeof kinds;
 export type List = (typeof kinds)[Kind];

@@ -33,6 +33,7 @@ const money = (label: string, field: string): Column<Row> => ({
   number: true,
   cell: (row) => amount(row[field] as number | null, row.currency as string | undefined),
 });
+const quantity = (label: string, field: string): Column<Row> => ({ label, number: true, cell: (row) => text(row, field) });
 const state = (label: string, field: string): Column<Row> => ({ label, cell: (row) => <Status of={text(row, field)} /> });
 const when = (label: string, field: string): Column<Row> => ({ label, cell: (row) => <Time at={row[field] as string | null} /> });
 const active: [string, string, string[]] = ["isActive", "Active", ["true", "false"]];
@@ -59,6 +60,7 @@ const definitions: Record<List, Definition> = {
     orders: ["createdAt", "updatedAt", "name", "sku", "sellingPrice", "purchasePrice"],
     columns: [plain("SKU", "sku"), vendor, money("Price", "sellingPrice"), activeColumn, when("Changed", "updatedAt")],
     leads: (row) => [
+      ["Its stock", "stock", { productId: row.id }],
       ["All of its brand", "products", { brandId: text(row, "brandId") }],
       ["All of its category", "products", { categoryId: text(row, "categoryId") }],
     ],
@@ -121,6 +123,15 @@ const definitions: Record<List, Definition> = {
       ["Its order", `orders/${text(row, "orderId")}`],
     ],
   },
+  stock: {
+    one: "Stock",
+    name: (row) => text(row, "locationRef") || row.id,
+    searched: "location",
+    filters: [],
+    orders: ["updatedAt", "createdAt", "available", "onHand"],
+    columns: [quantity("On hand", "onHand"), quantity("Reserved", "reserved"), quantity("Available", "available"), when("Changed", "updatedAt")],
+    leads: (row) => [["Its product", `products/${text(row, "productId")}`]],
+  },
 };
 
 // nameOfRecord is what people call a record of a list.
@@ -152,7 +163,7 @@ export function Records({ path: [kind = "products", id], query }: Route) {
 }
 
 // belongs are filters that only links set, by what the records shown belong to.
-const belongs: Record<string, string> = { brandId: "brand", categoryId: "category", includeDescendants: "its subcategories", customerId: "customer", orderId: "order" };
+const belongs: Record<string, string> = { brandId: "brand", categoryId: "category", includeDescendants: "its subcategories", customerId: "customer", orderId: "order", productId: "product" };
 const belongings = Object.keys(belongs);
 
 function List({ kind, query }: { kind: List; query: URLSearchParams }) {

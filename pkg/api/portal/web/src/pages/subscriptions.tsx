@@ -8,6 +8,9 @@ const field = "events";
 // subscribed are the types that the form of Subscriptions names.
 export const subscribed = (fields: FormData) => fields.getAll(field).map(String);
 
+// asked says that * leaves the type out.
+const asked = (type: string) => type === "webhook.*" || type === "webhook.test" || type.startsWith("stock.");
+
 // Subscriptions is everything, all of some resources, or single types.
 export function Subscriptions({ types, selected }: { types: EventType[]; selected: string[] }) {
   const [chosen, setChosen] = useState(new Set(selected));
@@ -25,15 +28,15 @@ export function Subscriptions({ types, selected }: { types: EventType[]; selecte
   return (
     <fieldset class="subscriptions">
       <legend>Events</legend>
-      {box("*", "Every event, but for webhook.test", false)}
+      {box("*", "Every event, but for stock and webhook.test", false)}
       {groupsOf(types).map((group) => (
         <details key={group} open={[...chosen].some((name) => name !== "*" && name.startsWith(group.slice(0, -1)))}>
           <summary>{group.slice(0, -2)}</summary>
           <div class="choices">
-            {box(group, `all of ${group}`, everything && group !== "webhook.*")}
+            {box(group, `all of ${group}`, everything && !asked(group))}
             {types
               .filter((t) => t.type.startsWith(group.slice(0, -1)))
-              .map((t) => box(t.type, t.type, (everything && t.type !== "webhook.test") || chosen.has(group), t.description))}
+              .map((t) => box(t.type, t.type, (everything && !asked(t.type)) || chosen.has(group), t.description))}
           </div>
         </details>
       ))}
