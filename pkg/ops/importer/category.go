@@ -5,6 +5,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/commerce/shop"
 )
 
 const pathSeparator = " > "
@@ -16,7 +17,7 @@ func (s *Source) emitCategory(path string, place Place, emit emitter) error {
 	names := strings.Split(path, pathSeparator)
 	body := map[string]any{}
 	for i, name := range names {
-		id := value.DeriveID(namespace, "category/"+strings.Join(names[:i+1], pathSeparator))
+		id := value.DeriveID(shop.Namespace, "category/"+strings.Join(names[:i+1], pathSeparator))
 		body["id"], body["name"] = id, name
 		if !s.categories[id] {
 			s.categories[id] = true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/commerce/shop"
 )
 
 // mapper runs a format's program over rows.
@@ -74,7 +75,7 @@ func (m *mapper) compile(name string) (err error) {
 		gojq.WithFunction("currency", 0, 0, func(any, []any) any { return m.source.Currency }),
 		gojq.WithFunction("lower", 0, 0, func(text any, _ []any) any { return strings.ToLower(textOf(text)) }),
 		gojq.WithFunction("id", 1, 1, func(_ any, args []any) any {
-			return value.DeriveID(namespace, textOf(args[0])).String()
+			return value.DeriveID(shop.Namespace, textOf(args[0])).String()
 		}),
 		gojq.WithFunction("part", 2, 2, func(_ any, args []any) any {
 			return value.DeriveID(value.MustID(textOf(args[0])), textOf(args[1])).String()

@@ -14,10 +14,6 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 )
 
-// namespace is what derived identifiers are version 5 UUIDs in. It is part of
-// the format: changing it would import every sample record a second time.
-var namespace = value.MustID("6f1d3b0e-5f0c-5c55-8a0d-2f6c1b9d4e73")
-
 // Place is the position of a record in its source.
 type Place struct {
 	File string

@@ -1,0 +1,181 @@
+// Package shop reads what shop systems say of their products, orders and
+// customers: it maps the bodies of their webhooks to records, each field in one
+// place. Ids derive from what the importer's formats derive them from, so that a
+// product of an export file and of a webhook is one record. A field that is wrong
+// stays as it was sent, and ingest refuses the record by the field's name. Who
+// sent a body, and whether it is newer than another, is left to the caller.
+package shop
+
+import (
+	"strings"
+
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Namespace is what derived identifiers are version 5 UUIDs in. It is part of what
+// senders rely on.
+var Namespace = value.MustID("6f1d3b0e-5f0c-5c55-8a0d-2f6c1b9d4e73")
+
+// System is a shop system.
+type System string
+
+// The systems.
+const (
+	Shopify     System = "SHOPIFY"
+	WooCommerce System = "WOOCOMMERCE"
+)
+
+// Values lists what the type accepts.
+func (System) Values() []string { return []string{string(Shopify), string(WooCommerce)} }
+
+// Event is what a webhook says: of an object of the shop, or of an inventory level.
+type Event struct {
+	Kind    commerce.Kind
+	Object  string     // its id in the shop
+	Changed value.Time // when the body says that it was changed; 0 where it does not
+	Deleted bool
+	Parts   []Part // the records that the object is: of a product a record for each variant
+	// Category is the path of a product's main category, "" without one.
+	Category string
+	Level    *Level // nil: it is about the object
+}
+
+// Part is one record of an object. Its record is nil where the webhook only says
+// that it is still there.
+type Part struct {
+	Key    string // its id in the shop
+	ID     value.ID
+	Record jsontext.Value
+	Item   string // of a variant: the id by which inventory levels name it
+}
+
+// Level is how much of an item is at a location.
+type Level struct {
+	Item, Location string
+	Available      jsontext.Value // nil: the item is not kept there
+}
+
+// Read maps the body of a webhook. The prefix keeps the ids of two shops of a system
+// apart; without one they are those of imported files. The event is nil where the topic
+// changes no record. An error says that the body is not one of the topic.
+func Read(system System, prefix, topic string, body []byte) (*Event, error) {
+	read := topics[system][topic]
+	if read == nil {
+		return nil, nil
+	}
+	n, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	ns := ids(Namespace)
+	if prefix != "" {
+		ns = ids(derive(prefix))
+	}
+	return read(ns, n)
+}
+
+type reader = func(ids, node) (*Event, error)
+
+// topics are those that change records. refunds/create does not, as orders/updated has
+// the refunds of the order.
+var topics = map[System]map[string]reader{
+	Shopify: {
+		"products/create": shopifyProduct, "products/update": shopifyProduct, "products/delete": deleted(commerce.KindProduct),
+		"orders/create": shopifyOrder, "orders/updated": shopifyOrder, "orders/paid": shopifyOrder, "orders/cancelled": shopifyOrder,
+		"orders/fulfilled": shopifyOrder, "orders/partially_fulfilled": shopifyOrder, "orders/delete": deleted(commerce.KindOrder),
+		"customers/create": shopifyCustomer, "customers/update": shopifyCustomer, "customers/enable": shopifyCustomer,
+		"customers/disable": shopifyCustomer, "customers/delete": deleted(commerce.KindCustomer),
+		"inventory_levels/connect": shopifyLevel, "inventory_levels/update": shopifyLevel, "inventory_levels/disconnect": shopifyNoLevel,
+	},
+	WooCommerce: {
+		"product.created": wooProduct, "product.updated": wooProduct, "product.restored": wooProduct, "product.deleted": wooDeleted(commerce.KindProduct),
+		"order.created": wooOrder, "order.updated": wooOrder, "order.restored": wooOrder, "order.deleted": wooDeleted(commerce.KindOrder),
+		"customer.created": wooCustomer, "customer.updated": wooCustomer, "customer.deleted": wooDeleted(commerce.KindCustomer),
+	},
+}
+
+// deleted reads the webhook of a deletion, which has the object's id.
+func deleted(kind commerce.Kind) reader {
+	return func(_ ids, n node) (*Event, error) {
+		e, err := n.event(kind, "id")
+		e.Deleted = true
+		return e, err
+	}
+}
+
+// ids is the namespace of the ids of a shop's objects.
+type ids value.ID
+
+// derive makes the id of what the parts name together.
+func (ns ids) derive(parts ...string) value.ID {
+	return value.DeriveID(value.ID(ns), strings.Join(parts, "\x1f"))
+}
+
+// derive makes an id that all shops share, such as a brand's.
+func derive(name string) value.ID { return ids(Namespace).derive(name) }
+
+// record is a record as it is sent. Members that are nil are left out, so that the
+// service derives them or takes their default.
+type record map[string]any
+
+func (r record) encode() jsontext.Value {
+	withoutNil(r)
+	text, err := json.Marshal(map[string]any(r), json.Deterministic(true))
+	if err != nil {
+		panic("shop: texts and numbers are always JSON: " + err.Error())
+	}
+	return text
+}
+
+func withoutNil(r record) {
+	for name, v := range r {
+		switch v := v.(type) {
+		case nil:
+			delete(r, name)
+		case record:
+			withoutNil(v)
+		case []record:
+			for _, entry := range v {
+				withoutNil(entry)
+			}
+		}
+	}
+}
+
+// branded gives a product its brand, as the importer's formats do.
+func (r record) branded(vendor string) {
+	if vendor != "" {
+		r["brandId"] = derive("brand/" + vendor)
+		r["attributes"].(record)["vendor"] = vendor
+	}
+}
+
+// categorized gives a product its categories, the main one first.
+func (r record) categorized(paths []string) {
+	if len(paths) > 0 {
+		r["categoryId"] = derive("category/" + paths[0])
+	}
+	if len(paths) > 1 {
+		r["attributes"].(record)["categories"] = paths
+	}
+}
+
+const pathSeparator = " > "
+
+// Categories are the records of a category path, from the top.
+func Categories(path string) (all []Part) {
+	if path == "" {
+		return nil
+	}
+	names := strings.Split(path, pathSeparator)
+	var parent any
+	for i, name := range names {
+		id := derive("category/" + strings.Join(names[:i+1], pathSeparator))
+		all = append(all, Part{ID: id, Record: record{"id": id, "name": name, "parentId": parent}.encode()})
+		parent = id
+	}
+	return all
+}

@@ -1,0 +1,296 @@
+package shop
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The fields of Shopify's webhooks, API versions 2025-10 and 2026-01.
+
+// The service's words for those of Shopify.
+var (
+	shopifySources  = map[string]string{"web": "ONLINE", "pos": "POS", "shopify_draft_order": "MANUAL"}
+	shopifyPayments = map[string]string{
+		"pending": "PENDING", "authorized": "AUTHORIZED", "partially_paid": "PARTIALLY_PAID", "paid": "PAID",
+		"partially_refunded": "PARTIALLY_REFUNDED", "refunded": "REFUNDED", "voided": "VOIDED", "expired": "FAILED",
+	}
+	shopifyFulfillments = map[string]string{"fulfilled": "FULFILLED", "partial": "PARTIALLY_FULFILLED", "restocked": "RETURNED"}
+)
+
+// shopifyProduct makes a product of each variant. A body has at most 100 variants
+// in full; variant_gids names all.
+func shopifyProduct(ns ids, p node) (*Event, error) {
+	e, err := p.event(commerce.KindProduct, "id")
+	if err != nil {
+		return nil, err
+	}
+	handle := p.text("handle")
+	if handle == "" {
+		return nil, errors.New("handle is required")
+	}
+	categories := texts([]string{categoryPath(cmp.Or(p.object("category").text("full_name"), p.text("product_type")))})
+	if len(categories) > 0 {
+		e.Category = categories[0]
+	}
+	for _, v := range p.list("variants") {
+		part := Part{Key: v.text("id"), Item: v.text("inventory_item_id")}
+		key, name, options := []string{"shopify/" + handle}, []string{p.text("title")}, record{}
+		for i, o := range p.list("options") {
+			option, chosen := o.text("name"), v.text(fmt.Sprintf("option%d", i+1))
+			if option == "" || chosen == "" || option == "Title" && chosen == "Default Title" {
+				continue
+			}
+			key, name, options[option] = append(key, chosen), append(name, chosen), chosen
+		}
+		part.ID = ns.derive(key...)
+		r := record{
+			"id": part.ID, "name": strings.Join(name, " - "), "description": p.get("body_html"),
+			"type": "PHYSICAL", "unit": "PIECE", "isActive": p.is("status", "active") && p.text("published_at") != "",
+			"tags": texts(strings.Split(p.text("tags"), ",")), "images": shopifyImages(p, v),
+			"sku": v.get("sku"), "barcode": v.get("barcode"), "sellingPrice": v.amount("price"),
+			"trackInventory": v.text("inventory_management") != "",
+			"attributes": record{
+				"handle": handle, "productType": p.get("product_type"), "compareAtPrice": v.get("compare_at_price"),
+				"grams": v.get("grams"), "weightUnit": v.get("weight_unit"), "taxCode": v.get("tax_code"),
+			},
+		}
+		if shipped, given := v["requires_shipping"].(bool); given && !shipped {
+			r["type"] = "DIGITAL"
+		}
+		if len(options) > 0 {
+			r["attributes"].(record)["options"] = options
+		}
+		r.branded(p.text("vendor"))
+		r.categorized(categories)
+		part.Record = r.encode()
+		e.Parts = append(e.Parts, part)
+	}
+	for _, v := range p.list("variant_gids") {
+		id := v.text("admin_graphql_api_id")
+		if id = id[strings.LastIndexByte(id, '/')+1:]; !slices.ContainsFunc(e.Parts, func(p Part) bool { return p.Key == id }) {
+			e.Parts = append(e.Parts, Part{Key: id})
+		}
+	}
+	return e, nil
+}
+
+// categoryPath writes a path such as Cups>Mugs as ids derive from it.
+func categoryPath(text string) string {
+	return strings.Join(texts(strings.Split(text, ">")), pathSeparator)
+}
+
+// shopifyImages are the images of a product, that of the variant first.
+func shopifyImages(p, v node) []string {
+	all := of(p.list("images"), "src")
+	for _, image := range p.list("images") {
+		if id := image.text("id"); id != "" && id == v.text("image_id") {
+			all = append([]string{image.text("src")}, all...)
+		}
+	}
+	return texts(all)
+}
+
+// shopifyCustomerID is by what both an order and a customer's own webhook name.
+func shopifyCustomerID(ns ids, c node) any {
+	if key := c.text("email", "id", "phone"); key != "" {
+		return ns.derive("shopify/customer/" + strings.ToLower(key))
+	}
+	return nil
+}
+
+func shopifyCustomer(ns ids, c node) (*Event, error) {
+	e, err := c.event(commerce.KindCustomer, "id")
+	if err != nil {
+		return nil, err
+	}
+	id, _ := shopifyCustomerID(ns, c).(value.ID)
+	home := c.object("default_address")
+	r := record{
+		"id": id, "customerNumber": e.Object, "externalRef": e.Object, "type": "INDIVIDUAL",
+		"firstName": c.get("first_name"), "lastName": c.get("last_name"), "companyName": home.get("company"),
+		"email": c.get("email"), "phone": cmp.Or(c.get("phone"), home.get("phone")), "currency": c.get("currency"),
+		"acceptsMarketing": c.object("email_marketing_consent").is("state", "subscribed") || c.flag("accepts_marketing"),
+		"ordersCount":      c.amount("orders_count"), "totalSpent": c.amount("total_spent"),
+		"tags": texts(strings.Split(c.text("tags"), ",")), "notes": c.get("note"), "createdAt": c.time("created_at"),
+	}
+	if c.text("first_name", "last_name") == "" && home.text("company") != "" {
+		r["type"] = "BUSINESS"
+	}
+	var addresses []record
+	for _, a := range c.list("addresses") {
+		key := "address/" + a.text("id")
+		if a.text("id") == home.text("id") {
+			key = "address"
+			r["defaultBillingAddressId"], r["defaultShippingAddressId"] = value.DeriveID(id, key), value.DeriveID(id, key)
+		}
+		addresses = append(addresses, shopifyAddress(a, value.DeriveID(id, key)))
+	}
+	r["addresses"] = addresses
+	e.Parts = []Part{{Key: e.Object, ID: id, Record: r.encode()}}
+	return e, nil
+}
+
+func shopifyAddress(a node, id value.ID) record {
+	return record{
+		"id": id, "firstName": a.get("first_name"), "lastName": a.get("last_name"), "company": a.get("company"),
+		"line1": a.get("address1"), "line2": a.get("address2"), "city": a.get("city"), "state": a.get("province_code", "province"),
+		"postalCode": a.get("zip"), "country": a.country("country_code"), "phone": a.get("phone"),
+	}
+}
+
+func shopifyOrder(ns ids, o node) (*Event, error) {
+	e, err := o.event(commerce.KindOrder, "id")
+	if err != nil {
+		return nil, err
+	}
+	name := o.text("name")
+	if name == "" {
+		return nil, errors.New("name is required")
+	}
+	id := ns.derive("shopify/order/" + name)
+	billing, shipping, customer := o.object("billing_address"), o.object("shipping_address"), o.object("customer")
+	financial := strings.ToLower(o.text("financial_status"))
+	var received value.Amount
+	switch financial {
+	case "paid", "refunded", "partially_refunded":
+		received = o.number("total_price")
+	case "partially_paid":
+		received = o.number("total_price") - o.number("total_outstanding")
+	}
+	r := record{
+		"id": id, "orderNumber": name, "externalRef": e.Object, "source": o.word("source_name", shopifySources, "API"),
+		"status": "PROCESSING", "paymentStatus": o.word("financial_status", shopifyPayments, "UNPAID"),
+		"fulfillmentStatus": o.word("fulfillment_status", shopifyFulfillments, "UNFULFILLED"), "currency": o.get("currency"),
+		"customerName": orNil(cmp.Or(billing.text("name"), shipping.text("name"), fullName(customer))), "customerEmail": o.get("email", "contact_email"),
+		"taxLines":    shopifyTaxes(o),
+		"couponCodes": texts(of(o.list("discount_codes"), "code")), "pricesIncludeTax": o.flag("taxes_included"),
+		"discountTotal": o.amount("total_discounts"), "shippingTotal": o.object("total_shipping_price_set").object("shop_money").amount("amount"),
+		"taxTotal": o.amount("total_tax"), "total": o.amount("total_price"), "paidTotal": received,
+		"notes": o.get("note"), "cancelReason": o.get("cancel_reason"), "tags": texts(strings.Split(o.text("tags"), ",")),
+		"placedAt": o.time("created_at"), "createdAt": o.time("created_at"), "cancelledAt": o.time("cancelled_at"),
+		"metadata": record{
+			"financialStatus": o.get("financial_status"), "source": o.get("source_name"), "location": o.get("location_id"),
+			"shippingMethod": orNil(strings.Join(of(o.list("shipping_lines"), "title"), ", ")),
+		},
+	}
+	switch {
+	case o.text("cancelled_at") != "":
+		r["status"] = "CANCELLED"
+	case o.is("fulfillment_status", "fulfilled") && financial != "pending" && financial != "authorized":
+		r["status"] = "COMPLETED"
+	}
+	if customer != nil {
+		r["customerId"] = shopifyCustomerID(ns, customer)
+	} else if email := o.text("email"); email != "" {
+		r["customerId"] = ns.derive("shopify/customer/" + strings.ToLower(email))
+	}
+	for field, a := range map[string]node{"billingAddress": billing, "shippingAddress": shipping} {
+		if a.text("name", "address1", "city") != "" {
+			prefix := map[string]string{"billingAddress": "Billing ", "shippingAddress": "Shipping "}[field]
+			r[field] = shopifyAddress(a, value.DeriveID(id, prefix+"address"))
+		}
+	}
+	if method := strings.Join(o.texts("payment_gateway_names"), ", "); method != "" {
+		r["payments"] = []record{{"id": value.DeriveID(id, "payment"), "method": method, "amount": received}}
+	}
+	shopifyLines(o, id, r)
+	e.Parts = []Part{{Key: e.Object, ID: id, Record: r.encode()}}
+	return e, nil
+}
+
+func fullName(n node) string {
+	return strings.TrimSpace(n.text("first_name") + " " + n.text("last_name"))
+}
+
+// percent adds the rates of taxes.
+func percent(taxes []node) (total value.Amount) {
+	for _, t := range taxes {
+		rate, _ := t.percent("rate").(value.Amount)
+		total += rate
+	}
+	return total
+}
+
+func shopifyTaxes(n node) (all []record) {
+	for _, t := range n.list("tax_lines") {
+		all = append(all, record{"name": t.get("title"), "taxRate": t.percent("rate"), "taxAmount": t.amount("price")})
+	}
+	return all
+}
+
+// shopifyLines adds the items of an order, and the shipments and refunds that name
+// them.
+func shopifyLines(o node, order value.ID, r record) {
+	ids, fulfilled, refunded := map[string]value.ID{}, map[string]value.Amount{}, map[string]value.Amount{}
+	for i, l := range o.list("line_items") {
+		ids[l.text("id")] = value.DeriveID(order, fmt.Sprintf("item/%d", i))
+	}
+	parts := func(lines []node, field string, into map[string]value.Amount) (all []record) {
+		for _, l := range lines {
+			key := l.text(field)
+			into[key] += l.number("quantity")
+			all = append(all, record{"itemId": orNil(ids[key]), "quantity": l.amount("quantity")})
+		}
+		return all
+	}
+	var shipments, refunds, items []record
+	for _, f := range o.list("fulfillments") {
+		if f.is("status", "cancelled") || f.is("status", "error") || f.is("status", "failure") {
+			continue
+		}
+		s := record{
+			"id": value.DeriveID(order, "shipment/"+f.text("id")), "carrier": f.get("tracking_company"), "trackingNumber": f.get("tracking_number"),
+			"trackingUrl": f.get("tracking_url"), "shippedAt": f.time("created_at"), "items": parts(f.list("line_items"), "id", fulfilled),
+		}
+		if f.is("shipment_status", "delivered") {
+			s["deliveredAt"] = f.time("updated_at")
+		}
+		if o.is("fulfillment_status", "fulfilled") {
+			r["fulfilledAt"] = f.time("created_at")
+		}
+		shipments = append(shipments, s)
+	}
+	for _, f := range o.list("refunds") {
+		paid := slices.DeleteFunc(f.list("transactions"), func(t node) bool { return !t.is("kind", "refund") || !t.is("status", "success") })
+		refunds = append(refunds, record{
+			"id": value.DeriveID(order, "refund/"+f.text("id")), "amount": sum(paid, "amount"), "reason": f.get("note"),
+			"refundedAt": f.time("created_at"), "items": parts(f.list("refund_line_items"), "line_item_id", refunded),
+		})
+	}
+	for _, l := range o.list("line_items") {
+		key := l.text("id")
+		taxes := l.list("tax_lines")
+		items = append(items, record{
+			"id": ids[key], "name": l.get("name", "title"), "sku": l.get("sku"), "unit": "PIECE",
+			"quantity": l.amount("quantity"), "unitPrice": l.amount("price"), "discountAmount": orNil(sum(l.list("discount_allocations"), "amount")),
+			"taxRate": orNil(percent(taxes)), "taxAmount": sum(taxes, "price"),
+			"fulfilledQuantity": orNil(fulfilled[key]), "refundedQuantity": orNil(refunded[key]),
+			"attributes": record{"vendor": l.get("vendor"), "fulfillmentStatus": l.get("fulfillment_status")},
+		})
+	}
+	r["items"], r["shipments"], r["refunds"] = items, shipments, refunds
+}
+
+func shopifyLevel(_ ids, l node) (*Event, error) {
+	e, err := l.event("", "inventory_item_id")
+	if err != nil {
+		return nil, err
+	}
+	e.Level = &Level{Item: e.Object, Location: l.text("location_id")}
+	if available, given := l.amount("available").(value.Amount); given {
+		e.Level.Available = jsontext.Value(available.String())
+	}
+	return e, nil
+}
+
+func shopifyNoLevel(ns ids, l node) (*Event, error) {
+	delete(l, "available")
+	return shopifyLevel(ns, l)
+}
