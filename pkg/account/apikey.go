@@ -101,7 +101,7 @@ func ParseCreateKey(body []byte, now value.Time) (CreateApiKeyDto, error) {
 		return CreateApiKeyDto{}, err
 	}
 	c.Refuse(dto.Name == nil, "name", fault.DetailRequired, "is required")
-	c.name(dto.Name)
+	c.Name(dto.Name)
 	if dto.Scopes != nil {
 		c.scopes(*dto.Scopes)
 	}

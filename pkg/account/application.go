@@ -75,7 +75,7 @@ func ParseCreateApplication(body []byte) (CreateApplicationDto, error) {
 		return CreateApplicationDto{}, err
 	}
 	c.Refuse(dto.Name == nil, "name", fault.DetailRequired, "is required")
-	c.name(dto.Name)
+	c.Name(dto.Name)
 	c.Description(dto.Description)
 	c.website(dto.Website)
 	c.redirectURI(dto.RedirectURI)
@@ -92,7 +92,7 @@ func ParseUpdateApplication(body []byte) (UpdateApplicationDto, error) {
 		return UpdateApplicationDto{}, err
 	}
 	c.Refuse(change.Name.Null, "name", fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
-	c.name(change.Name.Pointer())
+	c.Name(change.Name.Pointer())
 	c.Description(change.Description.Pointer())
 	c.website(change.Website.Pointer())
 	c.redirectURI(change.RedirectURI.Pointer())

@@ -20,7 +20,7 @@ type AuditEntry struct {
 	Actor         AuditActor  `json:"actor" doc:"Who did it."`
 	Address       *string     `json:"address" doc:"The address that the request came from. null for the operator."`
 	Object        AuditObject `json:"object" doc:"The changed object."`
-	ApplicationID value.ID    `json:"applicationId" doc:"The application that the object is or belongs to."`
+	ApplicationID value.ID    `json:"applicationId" doc:"The application that the object is or belongs to; of a source its own id."`
 	Fields        []string    `json:"fields" doc:"The names of the changed fields, sorted; empty if the object was created or deleted."`
 }
 
@@ -34,7 +34,7 @@ type AuditActor struct {
 
 // AuditObject is a changed object.
 type AuditObject struct {
-	Kind string   `json:"kind" doc:"application, apiKey or endpoint. An open enumeration."`
+	Kind string   `json:"kind" doc:"application, apiKey, endpoint, grant or source. An open enumeration."`
 	ID   value.ID `json:"id" doc:"Its id, also after it was deleted."`
 }
 

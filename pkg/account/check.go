@@ -64,7 +64,8 @@ func (c *Checks) Refuse(when bool, field, code, message string) {
 // Err is the fault that names every one that was added; nil without any.
 func (c *Checks) Err() error { return c.details.Err() }
 
-func (c *Checks) name(text *string) {
+// Name checks a name of one line.
+func (c *Checks) Name(text *string) {
 	if text == nil {
 		return
 	}

@@ -41,8 +41,11 @@ func SiteQuery() Param {
 // codeAddressForbidden is that of a key that is used from another network.
 const codeAddressForbidden = "ip_forbidden"
 
-// MaxBody is the largest request body, in bytes.
-const MaxBody = 256 << 10
+// The largest request bodies, in bytes.
+const (
+	MaxBody        = 256 << 10
+	MaxForeignBody = 1 << 20 // of an operation whose body is foreign
+)
 
 // authorize makes the checks that need no more than the credential:
 // credentials, rate, scope and site.
@@ -219,12 +222,19 @@ func (x *exchange) readBody() ([]byte, error) {
 	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Body == nil {
 		return nil, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(x.r.Body, MaxBody+1))
+	most := MaxBody
+	if x.op.Foreign {
+		most = MaxForeignBody
+	}
+	body, err := io.ReadAll(io.LimitReader(x.r.Body, int64(most)+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
-	if len(body) > MaxBody {
-		return nil, fault.New(fault.TooLarge, "payload_too_large", "the body must be at most %d bytes", MaxBody)
+	if len(body) > most {
+		return nil, fault.New(fault.TooLarge, "payload_too_large", "the body must be at most %d bytes", most)
+	}
+	if x.op.Foreign {
+		return body, nil
 	}
 	if len(body) > 0 || x.op.Body != nil && !x.op.EmptyBody {
 		if err := checkContentType(x.r.Header, x.op.bodyType()); err != nil {

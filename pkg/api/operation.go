@@ -47,6 +47,7 @@ type Operation struct {
 	Body        any         // zero value of the body's type; nil: no body
 	EmptyBody   bool        // a request may leave its body out
 	BodyType    string      // media type of the body; "" is application/json
+	Foreign     bool        // the body is what another system makes, of any media type and up to MaxForeignBody
 	Status      int         // of success; 0 is 200
 	Result      any         // zero value of the result's type; nil: no content
 	MediaType   string      // of the result; "" is application/json
@@ -162,6 +163,9 @@ func (r *Request) AdmitUnits(units int) error {
 
 // Organization is the principal's organization: the tenant of every access.
 func (r *Request) Organization() value.ID { return r.Principal.OrganizationID }
+
+// SourceAddress is the client's address, as the gateway saw it.
+func (r *Request) SourceAddress() string { return r.x.caller.SourceAddress }
 
 // PathID returns the path parameter, which is a valid UUID.
 func (r *Request) PathID(name string) value.ID { return r.ids[name] }

@@ -76,6 +76,7 @@ func requests() []request {
 		endpoint     = endpoints + "/{endpoint}"
 		history      = "/developers/webhooks/events"
 		alerts       = applications + "/{application}/alerts"
+		sources      = "/developers/sources"
 	)
 	const unmet, precondition = `"none"`, http.StatusPreconditionFailed
 	all := []request{
@@ -128,6 +129,14 @@ func requests() []request {
 		{operation: "redeliverWebhookEvent", method: "POST", path: history + "/{event}/redeliver", area: subscribers, scope: "webhooks:write", status: 409, note: "which is PENDING", thing: true, own: true},
 		{operation: "getWebhookTrace", method: "GET", path: "/developers/webhooks/trace/{order of B}", area: subscribers, scope: "webhooks:read", status: 200, thing: true, ofKind: "orders:read"},
 		{operation: "listWebhookEventTypes", method: "GET", path: "/developers/webhooks/event-types", area: subscribers, scope: "webhooks:read", status: 200},
+
+		{operation: "createSource", method: "POST", path: sources, body: `{"kind":"WOOCOMMERCE","name":"x"}`, note: "with the ids of another", area: people, scope: "developers:write", every: "records:write", status: 409},
+		{operation: "listSources", method: "GET", path: sources, area: people, scope: "developers:read", status: 200, shows: "source"},
+		{operation: "getSource", method: "GET", path: sources + "/{source}", area: people, scope: "developers:read", status: 200, thing: true},
+		{operation: "updateSource", method: "PATCH", path: sources + "/{source}", body: `{}`, area: people, scope: "developers:write", status: 200, thing: true},
+		{operation: "deleteSource", method: "DELETE", path: sources + "/{source}", ifMatch: unmet, area: people, scope: "developers:write", status: precondition, thing: true},
+		{operation: "rotateSourceSecret", method: "POST", path: sources + "/{source}/rotate-secret", ifMatch: unmet, area: people, scope: "developers:write", every: "records:write", status: precondition, thing: true},
+		{operation: "receiveWebhook", method: "POST", path: "/ingest/sources/{source}", body: "webhook_id=1", note: "WooCommerce's ping", status: 200},
 
 		{operation: "postRecords", method: "POST", path: "/ingest/records", body: `{"records":[{"kind":"order","op":"delete","record":{"id":"{recovery}"}}]}`, area: managers, scope: "records:write", status: 202},
 		{operation: "listReceipts", method: "GET", path: "/ingest/receipts?limit=100", area: managers, scope: "records:write", status: 200, shows: "receipt"},

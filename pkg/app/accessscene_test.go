@@ -171,6 +171,8 @@ func (w *accessScene) furnish() {
 	w.kept["spareKey"] = w.do(w.owner, "POST", "/developers/applications/{spare}/api-keys", `{"name":"spare"}`).ID
 	w.kept["endpoint"] = w.do(w.owner, "POST", "/developers/webhooks/endpoints?applicationId={application}",
 		`{"url":"https://example.com/hook","events":["order.created"]}`).ID
+	w.kept["source"] = w.do(w.owner, "POST", "/developers/sources", `{"kind":"WOOCOMMERCE","name":"Shop"}`).ID
+	w.do(w.user(issuer.Grant{OrganizationID: w.other, Roles: []auth.Role{auth.Owner}}), "POST", "/developers/sources", `{"kind":"WOOCOMMERCE","name":"Shop"}`)
 	w.granted(&credential{token: w.owner}, "application", "orders:read")
 	w.do(w.owner, "PUT", "/developers/applications/{application}/alerts", `{"url":"https://example.com/alerts"}`)
 	for _, e := range commerce.EventTypes(webhook.Samples()) {

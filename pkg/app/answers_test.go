@@ -59,6 +59,7 @@ type step struct {
 // that is new goes here.
 func tourSteps() []step {
 	application, endpoint := map[string]string{"id": "application"}, map[string]string{"id": "endpoint"}
+	source := map[string]string{"id": "source"}
 	all := []step{
 		{operation: "createApplication", keep: "application", body: `{
 			"name": "ERP connector", "description": "Copies orders to the ERP every night.",
@@ -124,6 +125,15 @@ func tourSteps() []step {
 			{"kind": "order", "op": "put", "record": {"id": "0192f0c2-6f81-7a55-8e8a-95d4e6f7a8c0", "orderNumber": "SO-0041873"}}]}`},
 		{operation: "getReceipt", path: map[string]string{"id": "receipt"}, before: (*tour).ingest},
 		{operation: "listReceipts", query: "limit=1"},
+		{operation: "createSource", keep: "source", body: `{"kind": "SHOPIFY", "name": "Berlin shop", "secret": "` + shopSecret + `"}`},
+		{operation: "getSource", path: source},
+		{operation: "updateSource", path: source, body: `{"name": "Shop in Berlin"}`},
+		{operation: "listSources"},
+		{operation: "receiveWebhook", path: source, body: shopWebhook, header: map[string]string{
+			"X-Shopify-Topic": "customers/delete", "X-Shopify-Triggered-At": "2026-11-21T06:35:40.118Z", "X-Shopify-Hmac-Sha256": shopSignature,
+		}},
+		{operation: "rotateSourceSecret", path: source, body: `{"secret": "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", "overlapHours": 48}`},
+		{operation: "deleteSource", path: source},
 		{operation: "getMe"},
 		{operation: "listDeletions", query: "kind=category"},
 		{operation: "listChanges", query: "kinds=category&limit=1"}, // of more, so that it has every header
@@ -310,6 +320,13 @@ func (w *tour) take(s *step) openapi.Example {
 	}
 	return example
 }
+
+// A webhook of Shopify, and its signature by the secret.
+const (
+	shopSecret    = "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"
+	shopWebhook   = `{"id": 706405506930370084}`
+	shopSignature = "SX8H2wGnVkz21DpQBUIKKJELMNA3NjaUL1OSTnf84ic="
+)
 
 // A code verifier and its challenge (RFC 7636, appendix B).
 const (

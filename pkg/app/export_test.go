@@ -16,7 +16,7 @@ func OperationsByFunction() map[string][]api.Operation {
 	d := &Dependencies{Clock: time.Now}
 	return map[string][]api.Operation{
 		"developers": d.developerOperations(nil), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
-		"receipts": d.receiptOperations(), "portal": portalOperations(portal.SignIn{}, portal.Embedding{}, nil),
+		"receipts": d.receiptOperations(nil), "portal": portalOperations(portal.SignIn{}, portal.Embedding{}, nil),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api/portal"
 	"github.com/commerce-integration/service/pkg/api/receipts"
 	"github.com/commerce-integration/service/pkg/api/records"
+	"github.com/commerce-integration/service/pkg/api/sources"
 	"github.com/commerce-integration/service/pkg/api/webhooks"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/auth/apptoken"
@@ -46,10 +47,10 @@ func Webhooks(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 	return d.serveManagers(ctx, func(secrets *sealed.Box) []api.Operation { return d.webhookOperations(secrets.Seal) })
 }
 
-// Receipts makes the function that takes records from back offices and answers
-// what became of them.
+// Receipts makes the function that takes records from back offices and shops and
+// answers what became of them.
 func Receipts(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
-	return d.serveManagers(ctx, func(*sealed.Box) []api.Operation { return d.receiptOperations() })
+	return d.serveManagers(ctx, func(secrets *sealed.Box) []api.Operation { return d.receiptOperations(secrets) })
 }
 
 // Portal returns the maker of the function of the portal's page and of the
@@ -106,8 +107,9 @@ func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string)
 	})...)
 }
 
-func (d *Dependencies) receiptOperations() []api.Operation {
-	return receipts.Operations(d.Table, queue.NewPosts(d.queue(d.Config.RecordsQueueURL)), d.Clock)
+func (d *Dependencies) receiptOperations(secrets *sealed.Box) []api.Operation {
+	posts := queue.NewPosts(d.queue(d.Config.RecordsQueueURL))
+	return append(receipts.Operations(d.Table, posts, d.Clock), sources.Operations(d.Table, posts, secrets, d.Clock)...)
 }
 
 // history answers queries of the webhook history.

@@ -20,6 +20,7 @@ const (
 	KindUser        PrincipalKind = "user"        // a person, by a user JWT
 	KindKey         PrincipalKind = "key"         // an API key of an application
 	KindApplication PrincipalKind = "application" // a token of an application, its own or by a user's grant
+	KindSource      PrincipalKind = "source"      // a shop that signed a webhook; no authorizer establishes it
 )
 
 // MaxSites is the most sites that one credential may name.
@@ -34,6 +35,7 @@ type Principal struct {
 	ApplicationID  value.ID // zero for users
 	KeyID          value.ID // zero unless Kind is KindKey
 	GrantID        value.ID // zero unless an application acts in a user's name
+	SourceID       value.ID // zero unless Kind is KindSource
 	Scopes         Scopes
 	EventScopes    Scopes     // read scopes that a portal session has for events alone; nil: it is none
 	SiteIDs        []value.ID // nil: every site; never empty
@@ -43,11 +45,14 @@ type Principal struct {
 	Credential     string     // [Digest] of the credential that the authorizer judged
 }
 
-// Subject is the key of the rate limit: the application, or the user within
-// the organization.
+// Subject is the key of the rate limit: the application, or the user or source
+// within the organization.
 func (p *Principal) Subject() string {
-	if p.Kind == KindUser {
+	switch p.Kind {
+	case KindUser:
 		return p.OrganizationID.String() + "#" + p.UserID.String()
+	case KindSource:
+		return p.OrganizationID.String() + "#source#" + p.SourceID.String()
 	}
 	return p.ApplicationID.String()
 }

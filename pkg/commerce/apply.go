@@ -60,7 +60,7 @@ func Identify(c Change) (value.ID, error) {
 // Versions order the changes of a sender. A lower version than the stored one
 // is skipped. An equal one with the same content does nothing, with other
 // content is refused; a delete wins over a put of the same version, in
-// whichever order they arrive. A change without a version is applied as it
+// whichever order they arrive; with LaterWins the later to arrive wins. A change without a version is applied as it
 // arrives, unless a change that was sent later has been applied, and leaves
 // the stored version in force. A higher version with the same content is
 // stored without a new revision: it blocks older changes and emits nothing.
@@ -88,8 +88,8 @@ func revise(old *Stored, c Change, now value.Time) *Stored {
 const maxClockSkew = time.Second
 
 // age compares a change's version with the stored one: negative when the
-// change is older, 0 when the versions are equal. Without both versions the
-// change is newer, unless it was sent before the stored one.
+// change is older, 0 when the versions are equal and no arrival decides. Without both
+// versions the change is newer, unless it was sent before the stored one.
 func age(old *Stored, c Change) int {
 	switch {
 	case old == nil:
@@ -100,6 +100,10 @@ func age(old *Stored, c Change) int {
 		return 1
 	case *c.Version < *old.Version:
 		return -1
+	case c.LaterWins && c.Arrived < old.Arrived:
+		return -1
+	case c.LaterWins:
+		return 1
 	}
 	return 0
 }

@@ -34,6 +34,9 @@ type Change struct {
 	// Arrived is when the message with the change was sent, by the queue's
 	// clock; 0 when that is not known.
 	Arrived value.Time `json:"-"`
+	// LaterWins says that of equal versions the one that arrived later counts, as of
+	// systems whose versions are times.
+	LaterWins bool `json:"-"`
 	// Position is the record's in a message of many, from 0, or [Alone].
 	Position int `json:"-"`
 }
@@ -54,6 +57,7 @@ type PostedRecord struct {
 	Version        *int64         `json:"version" required:"false" nullable:"false" minimum:"0" doc:"A number that increases with each change of the record, such as a row version. A number lower than the stored one changes nothing. Absent: the last message wins."`
 	Silent         bool           `json:"silent" required:"false" doc:"Store and list the record without an event."`
 	Arrived        value.Time     `json:"-"`
+	LaterWins      bool           `json:"-"`
 	Position       int            `json:"-"`
 }
 

@@ -43,9 +43,14 @@ func PostedMessage(organization value.ID, body []byte) (message []byte, count in
 	if err := checkPosted(organization, records); err != nil {
 		return nil, 0, err
 	}
+	return MessageOfMany(organization, list), len(records), nil
+}
+
+// MessageOfMany is the message that brings the organization's records, a list.
+func MessageOfMany(organization value.ID, records []byte) []byte {
 	// SQS takes every character of JSON but these two.
-	text := strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(string(list))
-	return []byte(`{"organizationId":` + string(own) + `,"records":` + text + `}`), len(records), nil
+	text := strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(string(records))
+	return []byte(`{"organizationId":"` + organization.String() + `","records":` + text + `}`)
 }
 
 // checkPosted names the faults outside the records.

@@ -38,7 +38,7 @@ func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account
 	authored(it, app.ChangedBy)[attrDoc] = encodeDoc(app.Masked())
 	writes := []write{
 		t.put(it, ifAbsent),
-		t.countOne(org, "applications", account.MaxApplications),
+		t.countOne(countKey(org), "applications", account.MaxApplications),
 		t.put(encode(clientKey(app.ClientID), typeClient, clientItem{app.OrganizationID, app.ID}), ifAbsent),
 	}
 	refused, err := t.transact(ctx, "create an application", t.withAnswers(writes, kept)...)
@@ -51,8 +51,8 @@ func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account
 
 // countOne is the write that counts one more of what an organization can have so
 // many of.
-func (t *Table) countOne(org value.ID, what string, most int) write {
-	return t.update(countKey(org), "SET t = :type ADD "+what+" :one",
+func (t *Table) countOne(k key, what string, most int) write {
+	return t.update(k, "SET t = :type ADD "+what+" :one",
 		when("attribute_not_exists("+what+") OR "+what+" < :max", item{":max": num(most)}), item{":type": str(typeCount), ":one": num(1)})
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/webhook/source"
 )
 
 // fillTable writes an item of each form.
@@ -79,6 +80,15 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	must(t, err)
 
 	must(t, table.CreateReceipt(ctx, receipt.New(org, value.ID{}, nil, 1, now)))
+
+	shop := &source.Source{ID: value.NewID(), OrganizationID: org, UpdatedAt: now}
+	must(t, table.CreateSource(ctx, shop, nil))
+	changed := func(deleted bool) func(*source.Object) bool {
+		return func(o *source.Object) bool { o.Deleted = deleted; return true }
+	}
+	must(t, table.ChangeShopObject(ctx, shop, commerce.KindProduct, "1", changed(false)))
+	must(t, table.ChangeShopObject(ctx, shop, commerce.KindProduct, "2", changed(true)))
+	must(t, table.ChangeShopItem(ctx, shop, "1", func(*source.Item) bool { return true }))
 
 	must(t, table.PutAuditEntry(ctx, org, account.NewAuditEntry("", account.AuditActor{}, s.App, account.AuditObject{}, now)))
 

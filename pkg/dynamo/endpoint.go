@@ -40,7 +40,7 @@ func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ..
 	writes := []write{
 		t.put(encodeEndpoint(e), ifAbsent),
 		t.update(applicationKey(org, e.ApplicationID), ofApplication, when(condition, item{":max": num(webhook.MaxEndpointsPerApplication)}), values),
-		t.countOne(org, "endpoints", webhook.MaxEndpoints),
+		t.countOne(countKey(org), "endpoints", webhook.MaxEndpoints),
 	}
 	refused, err := t.transact(ctx, "create an endpoint", t.withAnswers(writes, kept)...)
 	switch {

@@ -61,6 +61,10 @@ const (
 	typeAudit        = "aud"
 	typeFailures     = "fail"
 	typeFields       = "fld"
+	typeSource       = "src"
+	typeSourceOrg    = "srcorg"
+	typeShopObject   = "obj"
+	typeShopItem     = "itm"
 )
 
 // Shards is the number of partition keys of an organization's records of a kind, of
@@ -137,6 +141,7 @@ const (
 	applicationPrefix = "APP#"
 	endpointPrefix    = "ENDPOINT#"
 	recoveryPrefix    = "RECOVERY#"
+	sourcePrefix      = "SOURCE#"
 )
 
 func applicationKey(org, id value.ID) key {
@@ -149,6 +154,25 @@ func endpointKey(org, id value.ID) key {
 
 func recoveryKey(org, endpoint, id value.ID) key {
 	return key{developerPartition(org), recoveryPrefix + endpoint.String() + "#" + id.String()}
+}
+
+// sourcesPartition holds an organization's sources and their count. The function that
+// answers for them, which takes requests without a principal, cannot reach the
+// applications and endpoints.
+func sourcesPartition(org value.ID) string { return "ORG#" + org.String() + "#SOURCES" }
+
+func sourceKey(org, id value.ID) key { return key{sourcesPartition(org), sourcePrefix + id.String()} }
+
+func sourceCountKey(org value.ID) key { return key{sourcesPartition(org), "COUNT"} }
+
+// sourceOrganizationKey does not start with an organization: a shop sends to the id of
+// its source alone.
+func sourceOrganizationKey(id value.ID) key { return key{sourcePrefix + id.String(), "SOURCE"} }
+
+// shopKey gives each object and inventory item of a source's shop a partition key
+// of its own.
+func shopKey(org, source value.ID, kind, id string) key {
+	return key{"ORG#" + org.String() + "#SHOP#" + source.String() + "#" + kind + "#" + id, "STATE"}
 }
 
 // grantsPartition holds the grants to an application.

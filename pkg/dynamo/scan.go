@@ -15,6 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/webhook/source"
 )
 
 // The methods of this file read the whole table. Operators' commands use them, and
@@ -154,6 +155,7 @@ func (i *OwnedItem) Names(id value.ID) bool { return strings.Contains(encodeJSON
 // SealedItem is an item that holds something sealed under the service key.
 type SealedItem struct {
 	Endpoint *webhook.Endpoint   // with sealed secrets, or
+	Source   *source.Source      // with sealed secrets, or
 	Request  *idempotency.Record // with a sealed answer
 	read     item
 }
@@ -166,9 +168,9 @@ func (s *SealedItem) String() string { return keyOf(s.read).pk + " " + keyOf(s.r
 // whatever is found.
 func (t *Table) EachSealed(ctx context.Context, each func(context.Context, *SealedItem) error) error {
 	in := dynamodb.ScanInput{
-		FilterExpression:          aws.String("#t = :endpoint AND attribute_exists(doc) OR #t = :request AND attribute_exists(#body)"),
+		FilterExpression:          aws.String("#t IN (:endpoint, :source) AND attribute_exists(doc) OR #t = :request AND attribute_exists(#body)"),
 		ExpressionAttributeNames:  map[string]string{"#t": attrType, "#body": attrBody},
-		ExpressionAttributeValues: item{":endpoint": str(typeEndpoint), ":request": str(typeRequest)},
+		ExpressionAttributeValues: item{":endpoint": str(typeEndpoint), ":source": str(typeSource), ":request": str(typeRequest)},
 	}
 	return t.scan(ctx, in, func(ctx context.Context, items []item) error {
 		for _, it := range t.live(items) {
@@ -186,8 +188,12 @@ func (t *Table) EachSealed(ctx context.Context, each func(context.Context, *Seal
 
 func decodeSealed(it item) (s *SealedItem, err error) {
 	s = &SealedItem{read: it}
-	if getString(it, attrType) == typeEndpoint {
+	switch getString(it, attrType) {
+	case typeEndpoint:
 		s.Endpoint, err = decodeEndpoint(it)
+		return s, err
+	case typeSource:
+		s.Source, err = decodeDoc[source.Source](it)
 		return s, err
 	}
 	org, err := organizationOf(keyOf(it).pk)
@@ -197,12 +203,15 @@ func decodeSealed(it item) (s *SealedItem, err error) {
 	return s, err
 }
 
-// ReplaceSealed stores the newly sealed text, of the endpoint or of the request's
+// ReplaceSealed stores the newly sealed text, of the endpoint, the source or the request's
 // answer, and nothing else of the item. done is false, and nothing written, when the
 // item has changed since it was read.
 func (t *Table) ReplaceSealed(ctx context.Context, s *SealedItem) (done bool, err error) {
 	attribute, next := attrDoc, encodeDoc(s.Endpoint)
-	if s.Request != nil {
+	switch {
+	case s.Source != nil:
+		next = encodeDoc(s.Source)
+	case s.Request != nil:
 		attribute, next = attrBody, binary(s.Request.Answer)
 	}
 	w := t.set(keyOf(s.read), item{attribute: next}, when("#"+attribute+" = :read", item{":read": s.read[attribute]}))

@@ -29,8 +29,11 @@ func (g *Ingester) findReceipts(ctx context.Context, messages []*message) {
 		switch {
 		case err != nil:
 			m.err, m.changes = fmt.Errorf("read the receipt: %w", err), nil
-		case found != nil && found.Receipt.Source == receipt.Posted && found.IsOf(m.Body):
+		case found != nil && found.Receipt.Source != receipt.Queued && found.IsOf(m.Body):
 			m.receipt = found
+			for i := range m.changes {
+				m.changes[i].LaterWins = found.Receipt.Source == receipt.Webhook
+			}
 		}
 	})
 }

@@ -25,7 +25,7 @@ type ResealCounts struct {
 }
 
 // Reseal opens what an older service key sealed, and seals it under the current
-// one: the secrets and headers of endpoints, and the kept answers of requests
+// one: the secrets and headers of endpoints, the secrets of sources, and the kept answers of requests
 // that name an idempotency key.
 type Reseal struct {
 	Table *dynamo.Table
@@ -88,6 +88,12 @@ func (r *Reseal) again(s *dynamo.SealedItem) (changed bool, err error) {
 		next, err := s.Endpoint.Reseal(r.Box.Again, value.TimeOf(r.Clock()))
 		changed = next != s.Endpoint
 		s.Endpoint = next
+		return changed, err
+	}
+	if s.Source != nil {
+		next, err := s.Source.Reseal(r.Box.Again, value.TimeOf(r.Clock()))
+		changed = next != s.Source
+		s.Source = next
 		return changed, err
 	}
 	next, err := s.Request.Reseal(r.Box.AgainBytes)

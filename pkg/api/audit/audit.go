@@ -45,6 +45,10 @@ const (
 	EndpointUpdated          Action = "endpoint.updated"
 	EndpointDeleted          Action = "endpoint.deleted"
 	EndpointSecretRotated    Action = "endpoint.secretRotated"
+	SourceCreated            Action = "source.created"
+	SourceUpdated            Action = "source.updated"
+	SourceDeleted            Action = "source.deleted"
+	SourceSecretRotated      Action = "source.secretRotated"
 	CredentialRefused        Action = "credential.refused"
 )
 
@@ -54,6 +58,7 @@ func Changes() []string {
 		ApplicationCreated, ApplicationUpdated, ApplicationSuspended, ApplicationActivated, ApplicationDeleted, ApplicationSecretRotated,
 		ApplicationScopesSet, ApplicationClientSet, ApplicationAlertsSet, ApplicationAlertsRemoved, GrantCreated, GrantRevoked,
 		KeyCreated, KeyRevoked, EndpointCreated, EndpointUpdated, EndpointDeleted, EndpointSecretRotated,
+		SourceCreated, SourceUpdated, SourceDeleted, SourceSecretRotated,
 	}
 	names := make([]string, len(actions))
 	for i, a := range actions {

@@ -105,7 +105,7 @@ func (b *builder) add(op *api.Operation) error {
 		out.Security = []map[string][]string{}
 	}
 	if op.Body != nil {
-		content := &huma.MediaType{Schema: b.bodySchema(op.Body), Example: shown(b.examples[op.ID].Request)}
+		content := &huma.MediaType{Schema: b.bodySchema(op.Body, op.Foreign), Example: shown(b.examples[op.ID].Request)}
 		out.RequestBody = &huma.RequestBody{Required: !op.EmptyBody, Content: map[string]*huma.MediaType{cmp.Or(op.BodyType, "application/json"): content}}
 	}
 	item := b.api.Paths[op.Path]

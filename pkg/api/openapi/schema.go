@@ -30,10 +30,12 @@ func (b *builder) schema(v any) *huma.Schema {
 }
 
 // bodySchema is the schema of a body's type. A body with other fields is
-// refused; an answer may get more of them, so its schema stays open.
-func (b *builder) bodySchema(v any) *huma.Schema {
+// refused unless it is open; an answer may get more of them, so its schema stays open.
+func (b *builder) bodySchema(v any, open bool) *huma.Schema {
 	s := b.schema(v)
-	b.registry.SchemaFromRef(s.Ref).AdditionalProperties = false
+	if !open {
+		b.registry.SchemaFromRef(s.Ref).AdditionalProperties = false
+	}
 	return s
 }
 

@@ -26,6 +26,7 @@ const (
 	receiptPath  = receiptsPath + "/"
 
 	beforeParam = "before"
+	sourceParam = "sourceId"
 	limitParam  = "limit"
 
 	defaultListed = 20
@@ -116,7 +117,7 @@ func (a *area) list() api.Operation {
 	return api.Operation{
 		ID: "listReceipts", Method: http.MethodGet, Path: receiptsPath, Tag: tag,
 		Summary: "List receipts",
-		Description: "The receipts of the last 7 days, the latest first; a receipt is listed within about a second. A request has one, and a message to the " +
+		Description: "The receipts of the last 7 days, the latest first; a receipt is listed within about a second. A request has one, a webhook of a source, and a message to the " +
 			"service's queue of which records were refused, unless the message is not signed as the organization demands or names no organization: " +
 			"of those only the service's operator knows. Users see every receipt of the organization, " +
 			"an application's token those of its own requests: an answer to it may hold fewer than limit, even none, before meta.next is null. " +
@@ -131,6 +132,10 @@ func (a *area) list() api.Operation {
 				Name: beforeParam, In: fault.InQuery, Type: "string", Format: "uuid",
 				Description: "The cursor: meta.next of the previous answer. Absent: from the latest receipt on.",
 			},
+			{
+				Name: sourceParam, In: fault.InQuery, Type: "string", Format: "uuid",
+				Description: "The source whose webhooks brought the records. An answer may then hold fewer than limit, even none, before meta.next is null.",
+			},
 		},
 		Handle: func(r *api.Request) (*api.Response, error) { return api.Answer(a.latest(r)) },
 	}
@@ -138,6 +143,7 @@ func (a *area) list() api.Operation {
 
 func (a *area) latest(r *api.Request) (*Receipts, error) {
 	before, _ := r.ID(beforeParam)
+	source, ofSource := r.ID(sourceParam)
 	found, next, err := a.store.Receipts(r.Context(), r.Organization(), before, r.Number(limitParam))
 	if err != nil {
 		return nil, err
@@ -147,7 +153,7 @@ func (a *area) latest(r *api.Request) (*Receipts, error) {
 		answer.Meta.Next = &next
 	}
 	for _, s := range found {
-		if sees(r, s) {
+		if sees(r, s) && (!ofSource || s.Receipt.SourceID != nil && *s.Receipt.SourceID == source) {
 			shown := s.Receipt
 			shown.Refusals = shown.Refusals[:min(len(shown.Refusals), listedRefusals)]
 			answer.Data = append(answer.Data, shown)

@@ -226,7 +226,7 @@ type AuditEntry struct {
 	// Address The address that the request came from. null for the operator.
 	Address *string `json:"address"`
 
-	// ApplicationID The application that the object is or belongs to.
+	// ApplicationID The application that the object is or belongs to; of a source its own id.
 	ApplicationID string `json:"applicationId"`
 
 	// At When the change was requested.
@@ -245,7 +245,7 @@ type AuditObject struct {
 	// ID Its id, also after it was deleted.
 	ID string `json:"id"`
 
-	// Kind application, apiKey or endpoint. An open enumeration.
+	// Kind application, apiKey, endpoint, grant or source. An open enumeration.
 	Kind string `json:"kind"`
 }
 
@@ -467,6 +467,21 @@ type CreatePortalSessionDto struct {
 
 // CreatePortalSessionDtoTheme The colours of the page. auto: as the system of who sees it has them.
 type CreatePortalSessionDtoTheme string
+
+// CreateSourceDto defines model for CreateSourceDto.
+type CreateSourceDto struct {
+	// IDPrefix The ids of the shop's records derive from this and its own ids, handles and numbers. Two sources of a kind must differ in it. Empty: the ids are those of imported files.
+	IDPrefix *string `json:"idPrefix,omitempty"`
+
+	// Kind The system of the shop.
+	Kind string `json:"kind"`
+
+	// Name The name.
+	Name string `json:"name"`
+
+	// Secret Required for Shopify, which makes it. Absent for WooCommerce, for which the service makes it.
+	Secret *string `json:"secret,omitempty"`
+}
 
 // CreateWebhookEndpointDto defines model for CreateWebhookEndpointDto.
 type CreateWebhookEndpointDto struct {
@@ -1611,7 +1626,7 @@ type Receipt struct {
 	// ID Its id.
 	ID string `json:"id"`
 
-	// RecordCount The number of records in the request or message; 1 for a message that could not be parsed.
+	// RecordCount The number of records in the request or message; 1 for a message that could not be parsed. 0 for a webhook that changes no record.
 	RecordCount int64 `json:"recordCount"`
 
 	// Refusals The reasons of the first 100 refused records, in their order; in the list of receipts only the first.
@@ -1620,11 +1635,17 @@ type Receipt struct {
 	// RefusedCount The number of refused records. 0 while PENDING.
 	RefusedCount int64 `json:"refusedCount"`
 
-	// Source How the records arrived. POSTED: in a request. QUEUE: in a message to the service's queue, which has a receipt only if a record was refused. An open enumeration.
+	// Source How the records arrived. POSTED: in a request. QUEUE: in a message to the service's queue, which has a receipt only if a record was refused. WEBHOOK: in a webhook of a source. An open enumeration.
 	Source string `json:"source"`
+
+	// SourceID The source that sent the webhook. null if it was none.
+	SourceID *string `json:"sourceId"`
 
 	// Status PENDING: the records wait, usually for seconds. COMPLETED: each was applied or refused.
 	Status string `json:"status"`
+
+	// Topic The topic of the webhook. null if it was none.
+	Topic *string `json:"topic"`
 }
 
 // Receipts defines model for Receipts.
@@ -1638,6 +1659,12 @@ type Receipts struct {
 type ReceiptsMeta struct {
 	// Next The id to send as before for older entries, also if data has fewer than limit. null at the end.
 	Next *string `json:"next"`
+}
+
+// Received defines model for Received.
+type Received struct {
+	// ReceiptID The receipt of the records, or of the webhook if it changes none.
+	ReceiptID string `json:"receiptId"`
 }
 
 // RecoverDto defines model for RecoverDto.
@@ -1694,6 +1721,15 @@ type RotateSecretDto struct {
 	OverlapHours *int64 `json:"overlapHours,omitempty"`
 }
 
+// RotateSourceSecretDto defines model for RotateSourceSecretDto.
+type RotateSourceSecretDto struct {
+	// OverlapHours For how many hours webhooks that the old secret signs are taken, too. 0 ends it at once.
+	OverlapHours *int64 `json:"overlapHours,omitempty"`
+
+	// Secret As on creation.
+	Secret *string `json:"secret,omitempty"`
+}
+
 // SendTestDto defines model for SendTestDto.
 type SendTestDto struct {
 	// Type A type of the catalogue.
@@ -1728,6 +1764,18 @@ type Shipment struct {
 
 	// TrackingURL The carrier's tracking page. null if none.
 	TrackingURL *string `json:"trackingUrl"`
+}
+
+// ShopWebhook defines model for ShopWebhook.
+type ShopWebhook struct {
+	// ID The id of the object in the shop. The other members are those of the topic.
+	ID interface{} `json:"id,omitempty"`
+}
+
+// Sources defines model for Sources.
+type Sources struct {
+	// Data Every source, at most 20, in the order of their ids.
+	Data []WebhookSource `json:"data"`
 }
 
 // StatsPoint defines model for StatsPoint.
@@ -1909,6 +1957,12 @@ type UpdateApplicationDto struct {
 
 	// Website null clears it.
 	Website *string `json:"website,omitempty"`
+}
+
+// UpdateSourceDto defines model for UpdateSourceDto.
+type UpdateSourceDto struct {
+	// Name The name.
+	Name *string `json:"name,omitempty"`
 }
 
 // UpdateWebhookEndpointDto defines model for UpdateWebhookEndpointDto.
@@ -2199,6 +2253,36 @@ type WebhookRecovery struct {
 
 	// UpdatedAt When it was last changed; it rises with every change.
 	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// WebhookSource defines model for WebhookSource.
+type WebhookSource struct {
+	// CreatedAt When it was created.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// ID Its id.
+	ID string `json:"id"`
+
+	// IDPrefix What keeps the ids of its records apart from those of another shop of the system. Empty: they are those of imported files.
+	IDPrefix string `json:"idPrefix"`
+
+	// Kind The system of the shop; an open enumeration.
+	Kind string `json:"kind"`
+
+	// Name The name, 1 to 120 characters.
+	Name string `json:"name"`
+
+	// OrganizationID The organization that it belongs to.
+	OrganizationID string `json:"organizationId"`
+
+	// Secret The secret that signs the shop's webhooks: in full only when the service has just made it, otherwise its last characters.
+	Secret string `json:"secret"`
+
+	// UpdatedAt When it was last changed; it rises with every change.
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// URL The delivery URL to enter in the shop.
+	URL string `json:"url"`
 }
 
 // WebhookTestMessage defines model for WebhookTestMessage.
@@ -3126,6 +3210,9 @@ type ListReceiptsParams struct {
 
 	// Before The cursor: meta.next of the previous answer. Absent: from the latest receipt on.
 	Before *string `form:"before,omitempty" json:"before,omitempty"`
+
+	// SourceID The source whose webhooks brought the records. An answer may then hold fewer than limit, even none, before meta.next is null.
+	SourceID *string `form:"sourceId,omitempty" json:"sourceId,omitempty"`
 }
 
 // ListCategories is GET /api/categories: list categories.
@@ -3411,6 +3498,37 @@ func (c *Client) CreatePortalSession(ctx context.Context, body CreatePortalSessi
 	return ask[PortalSession](ctx, c, "POST", "/developers/portal-sessions", nil, body, options)
 }
 
+// ListSources is GET /developers/sources: list the sources.
+func (c *Client) ListSources(ctx context.Context, options ...Option) (*Sources, error) {
+	return ask[Sources](ctx, c, "GET", "/developers/sources", nil, nil, options)
+}
+
+// CreateSource is POST /developers/sources: create a source.
+func (c *Client) CreateSource(ctx context.Context, body CreateSourceDto, options ...Option) (*WebhookSource, error) {
+	return ask[WebhookSource](ctx, c, "POST", "/developers/sources", nil, body, options)
+}
+
+// DeleteSource is DELETE /developers/sources/{id}: delete a source.
+func (c *Client) DeleteSource(ctx context.Context, id string, options ...Option) error {
+	_, err := ask[none](ctx, c, "DELETE", path("/developers/sources/%s", id), nil, nil, options)
+	return err
+}
+
+// GetSource is GET /developers/sources/{id}: read a source.
+func (c *Client) GetSource(ctx context.Context, id string, options ...Option) (*WebhookSource, error) {
+	return ask[WebhookSource](ctx, c, "GET", path("/developers/sources/%s", id), nil, nil, options)
+}
+
+// UpdateSource is PATCH /developers/sources/{id}: rename a source.
+func (c *Client) UpdateSource(ctx context.Context, id string, body UpdateSourceDto, options ...Option) (*WebhookSource, error) {
+	return ask[WebhookSource](ctx, c, "PATCH", path("/developers/sources/%s", id), nil, body, options)
+}
+
+// RotateSourceSecret is POST /developers/sources/{id}/rotate-secret: give a source a new secret.
+func (c *Client) RotateSourceSecret(ctx context.Context, id string, body *RotateSourceSecretDto, options ...Option) (*WebhookSource, error) {
+	return ask[WebhookSource](ctx, c, "POST", path("/developers/sources/%s/rotate-secret", id), nil, body, options)
+}
+
 // ListWebhookEndpoints is GET /developers/webhooks/endpoints: list the webhook endpoints.
 func (c *Client) ListWebhookEndpoints(ctx context.Context, params *ListWebhookEndpointsParams, options ...Option) (*WebhookEndpointPage, error) {
 	return ask[WebhookEndpointPage](ctx, c, "GET", "/developers/webhooks/endpoints", params, nil, options)
@@ -3535,6 +3653,11 @@ func (c *Client) GetReceipt(ctx context.Context, id string, options ...Option) (
 // PostRecords is POST /ingest/records: store, replace and delete records.
 func (c *Client) PostRecords(ctx context.Context, body PostRecordsDto, options ...Option) (*Receipt, error) {
 	return ask[Receipt](ctx, c, "POST", "/ingest/records", nil, body, options)
+}
+
+// ReceiveWebhook is POST /ingest/sources/{id}: receive a webhook of a shop.
+func (c *Client) ReceiveWebhook(ctx context.Context, id string, body ShopWebhook, options ...Option) (*Received, error) {
+	return ask[Received](ctx, c, "POST", path("/ingest/sources/%s", id), nil, body, options)
 }
 
 // newPayload returns a payload of the type's Go type; of a type that is new, a

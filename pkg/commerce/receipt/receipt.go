@@ -48,19 +48,22 @@ type Source string
 
 // The sources of records.
 const (
-	Posted Source = "POSTED"
-	Queued Source = "QUEUE"
+	Posted  Source = "POSTED"
+	Queued  Source = "QUEUE"
+	Webhook Source = "WEBHOOK"
 )
 
 // Values lists every source of records.
-func (Source) Values() []string { return []string{string(Posted), string(Queued)} }
+func (Source) Values() []string { return []string{string(Posted), string(Queued), string(Webhook)} }
 
 // Receipt is a receipt as the API shows it.
 type Receipt struct {
 	ID            value.ID    `json:"id"`
 	Status        Status      `json:"status" doc:"PENDING: the records wait, usually for seconds. COMPLETED: each was applied or refused."`
-	Source        Source      `json:"source" doc:"How the records arrived. POSTED: in a request. QUEUE: in a message to the service's queue, which has a receipt only if a record was refused. An open enumeration."`
-	RecordCount   int         `json:"recordCount" doc:"The number of records in the request or message; 1 for a message that could not be parsed."`
+	Source        Source      `json:"source" doc:"How the records arrived. POSTED: in a request. QUEUE: in a message to the service's queue, which has a receipt only if a record was refused. WEBHOOK: in a webhook of a source. An open enumeration."`
+	SourceID      *value.ID   `json:"sourceId" doc:"The source that sent the webhook. null if it was none."`
+	Topic         *string     `json:"topic" doc:"The topic of the webhook. null if it was none."`
+	RecordCount   int         `json:"recordCount" doc:"The number of records in the request or message; 1 for a message that could not be parsed. 0 for a webhook that changes no record."`
 	AcceptedCount int         `json:"acceptedCount" doc:"The number of records that were applied, or changed nothing because the stored record is the same or newer. 0 while PENDING."`
 	RefusedCount  int         `json:"refusedCount" doc:"The number of refused records. 0 while PENDING."`
 	Refusals      []Refusal   `json:"refusals" nullable:"false" doc:"The reasons of the first 100 refused records, in their order; in the list of receipts only the first."`
@@ -93,6 +96,18 @@ func New(organization, application value.ID, message []byte, records int, now va
 	return &Stored{OrganizationID: organization, ApplicationID: application, Hash: hash[:], Receipt: Receipt{
 		ID: value.NewID(), Status: Pending, Source: Posted, RecordCount: records, Refusals: []Refusal{}, CreatedAt: now, ExpiresAt: now.Add(Retention),
 	}}
+}
+
+// NewWebhook makes the receipt of a message with so many records that a source's
+// webhook brought. Without records it is complete.
+func NewWebhook(organization, source value.ID, topic string, message []byte, records int, now value.Time) *Stored {
+	s := New(organization, value.ID{}, message, records, now)
+	topic = clip(topic, maxField)
+	s.Receipt.Source, s.Receipt.SourceID, s.Receipt.Topic = Webhook, &source, &topic
+	if records == 0 {
+		return s.Complete(nil, now)
+	}
+	return s
 }
 
 // NewQueued makes the receipt of a message with so many records that was sent to

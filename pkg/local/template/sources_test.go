@@ -107,7 +107,7 @@ func TestSourcesLoseNothing(t *testing.T) {
 	}
 	m := stack(t, "DispatcherParallelization=3")
 	want := map[string]guaranteed{
-		"DispatcherChanges": stream(3, `{"t":{"S":["rec","end","app","key","cnt","grt","beat"]}}`, `{"alert":{"S":["event.failed"]}}`),
+		"DispatcherChanges": stream(3, `{"t":{"S":["rec","end","app","key","cnt","grt","src","beat"]}}`, `{"alert":{"S":["event.failed"]}}`),
 		"IndexerChanges":    stream(0, `{"t":{"S":["rec","evt","beat"]}}`),
 	}
 	got := map[string]guaranteed{}

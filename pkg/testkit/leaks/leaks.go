@@ -25,7 +25,7 @@ var form = regexp.MustCompile(`cis_live_[0-9A-Za-z]{46}|cs_[0-9A-Za-z]{40}|whsec
 
 // makers are the methods, and the ends of the paths, that make a secret and show
 // it.
-var makers = []string{"POST /applications", "POST /api-keys", "POST /endpoints", "POST /rotate-secret", "POST /oauth/token", "POST /developers/grants", "POST /portal-sessions", "PUT /alerts"}
+var makers = []string{"POST /applications", "POST /api-keys", "POST /endpoints", "POST /rotate-secret", "POST /oauth/token", "POST /developers/grants", "POST /portal-sessions", "POST /sources", "PUT /alerts"}
 
 // partLength is how much of a secret counts as a leak, in bytes. More of one is
 // public only of an API key, whose secret part begins after its identifier.
