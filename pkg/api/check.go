@@ -67,8 +67,10 @@ func (x *exchange) authorize() error {
 	if !p.MayComeFrom(x.caller.SourceAddress) {
 		return fault.New(fault.Forbidden, codeAddressForbidden, "the key is not accepted from %s: its allowedNetworks do not have this address", x.caller.SourceAddress)
 	}
-	if err := x.admit(1); err != nil {
-		return err
+	if x.weight == 0 { // otherwise it was counted with the request that it is a part of
+		if err := x.admit(1); err != nil {
+			return err
+		}
 	}
 	switch {
 	case (x.op.Access == Developer || x.op.Access == User) && p.Kind != auth.KindUser:

@@ -59,6 +59,9 @@ type Operation struct {
 	Handle      func(*Request) (*Response, error)
 	Counted     bool      // the handler counts the request, by [Request.Admit]
 	Refuse      *Refusals // how errors are answered; nil: as a [Problem]
+
+	Parts []Operation // that the handler asks by [Request.Ask], and that no path leads to
+	parts *router
 }
 
 // Refusals are the errors of an operation whose protocol has a shape of its

@@ -29,6 +29,7 @@ func newRouter(operations []Operation) *router {
 	byPath := map[string]*route{}
 	for _, op := range operations {
 		op = op.Complete()
+		op.parts = newRouter(op.Parts)
 		r := byPath[op.Path]
 		if r == nil {
 			r = &route{segments: split(op.Path), params: strings.Count(op.Path, "{"), methods: map[string]*Operation{}}

@@ -92,19 +92,25 @@ type exchange struct {
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := s.cfg.Clock()
 	x := &exchange{Server: s, w: w, r: r, caller: s.cfg.Caller(r)}
-	w.Header().Set("X-Request-Id", x.caller.RequestID)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	x.serve()
+}
+
+// serve answers the request, logs it, and notes it where it failed.
+func (x *exchange) serve() {
+	start := x.cfg.Clock()
+	h := x.w.Header()
+	h.Set("X-Request-Id", x.caller.RequestID)
+	h.Set("X-Content-Type-Options", "nosniff")
 	err := x.run()
 	if err != nil {
 		x.fail(err)
 	}
 	if x.admitted != "" && x.status >= http.StatusBadRequest && x.status < http.StatusInternalServerError {
-		s.cfg.Limiter.ClientError(x.admitted)
+		x.cfg.Limiter.ClientError(x.admitted)
 	}
 	x.noteFailure()
-	x.log(err, s.cfg.Clock().Sub(start))
+	x.log(err, x.cfg.Clock().Sub(start))
 }
 
 func (x *exchange) run() (err error) {
