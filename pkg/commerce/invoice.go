@@ -19,8 +19,9 @@ var invoiceKind = &definition{
 		columnSite, "type", "status", "customerId", "orderId", "currency", "invoiceNumber", "customerName", "externalRef",
 		"total", "amountDue", "issuedAt", "dueAt", "createdAt", "updatedAt", columnOwn,
 	},
-	own:    "metadata",
-	search: []string{"invoiceNumber", "customerName"},
+	personal: []string{"customerName", "customerEmail", "customerTaxNumber", "billingAddress", "pdfUrl", "notes", "metadata"},
+	own:      "metadata",
+	search:   []string{"invoiceNumber", "customerName"},
 	orders: []lists.Order{
 		lists.By("issuedAt"), lists.By("createdAt"), lists.By("updatedAt"), lists.By("dueAt"), lists.By("total"),
 		lists.ByText("invoiceNumber"),

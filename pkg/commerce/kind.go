@@ -54,6 +54,9 @@ type definition struct {
 	// identify derives the identifier of a record from its members; nil where the
 	// sender gives it.
 	identify func(d *draft, id *value.ID, m members) error
+	// personal are the fields of the shape that may say who a customer is, in a kind
+	// whose read scope does not say that its reader may know.
+	personal []string
 	// where makes the filters that have no column; nil if the kind has none.
 	where func(w *where) error
 	// appendShape appends the GET shape of a document; nil if it is the document.
@@ -141,6 +144,13 @@ func Words(name string) []string {
 
 // Monthly reports whether the kind's list is kept in partitions of a month.
 func (k Kind) Monthly() bool { return k.known().months }
+
+// Columns names the fields that the kind's list filters, searches or sorts by.
+func (k Kind) Columns() []string { return slices.Clone(k.known().columns) }
+
+// Personal names the fields of the kind that may say who a customer is, customers'
+// own fields apart: all of those do.
+func (k Kind) Personal() []string { return slices.Clone(k.known().personal) }
 
 // Page returns an empty page of the kind's list, for the documentation.
 func (k Kind) Page() any { return k.known().page }

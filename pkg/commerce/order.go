@@ -14,8 +14,9 @@ var orderKind = &definition{
 		columnSite, "status", "paymentStatus", "fulfillmentStatus", "customerId", "currency", "orderNumber",
 		"customerName", "customerEmail", "externalRef", "total", "placedAt", "createdAt", "updatedAt", columnOwn,
 	},
-	own:    "metadata",
-	search: []string{"orderNumber", "customerName", "customerEmail"},
+	personal: []string{"customerName", "customerEmail", "billingAddress", "shippingAddress", "notes", "metadata"},
+	own:      "metadata",
+	search:   []string{"orderNumber", "customerName", "customerEmail"},
 	orders: []lists.Order{
 		lists.By("placedAt"), lists.By("createdAt"), lists.By("updatedAt"), lists.By("total"), lists.ByText("orderNumber"),
 	},
