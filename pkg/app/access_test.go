@@ -142,6 +142,7 @@ func requests() []request {
 		{operation: "listReceipts", method: "GET", path: "/ingest/receipts?limit=100", area: managers, scope: "records:write", status: 200, shows: "receipt"},
 		{operation: "getReceipt", method: "GET", path: "/ingest/receipts/{receipt}", area: managers, scope: "records:write", status: 200, thing: true, own: true},
 
+		{operation: "callTools", method: "POST", path: "/mcp", body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, area: readers, scope: readScopes + " webhooks:read", status: 200},
 		{operation: "getMe", method: "GET", path: "/api/me", area: readers, status: 200},
 		{operation: "listDeletions", method: "GET", path: "/api/deletions", area: readers, scope: readScopes, status: 200},
 		{operation: "listDeletions", method: "GET", path: "/api/deletions?kind=order", note: "kind=order", area: readers, scope: "orders:read", status: 200},
@@ -278,6 +279,7 @@ func (w *accessScene) ask(c *credential, r *request) (got answered, body string)
 		header.Set("Authorization", "Bearer "+c.token)
 	}
 	if text != "" {
+		header.Set("Accept", "application/json, text/event-stream") // as the tools' protocol has it
 		header.Set("Content-Type", "application/json")
 		if r.form() {
 			header.Set("Content-Type", "application/x-www-form-urlencoded")

@@ -26,6 +26,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/docs/markdown"
 	"github.com/commerce-integration/service/pkg/api/openapi"
+	"github.com/commerce-integration/service/pkg/api/tools"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -190,7 +191,7 @@ func newTour(t testing.TB) *tour {
 	w.dispatcher = dispatcher.New(permitted(t, s, "dispatcher", w.base).Table, queues.Deliveries(), noPark{t}, s.Time, logger)
 	w.indexer = indexer.New(permitted(t, s, "indexer", w.base).Table, indexer.DecodeFor(index.NewLists(s.Table, dynamo.Shards), dynamo.Stream{}, s.Table), noPark{t}, noLists{}, logger)
 	for name, operations := range app.OperationsByFunction() {
-		function, err := app.Functions(markdown.HTML)[name](t.Context(), permitted(t, s, name, w.base))
+		function, err := app.Functions(markdown.HTML, tools.Operation)[name](t.Context(), permitted(t, s, name, w.base))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -312,7 +312,7 @@ func TestTheAuditTrailsActionsAreDocumented(t *testing.T) {
 	// nothing, or name the action themselves.
 	harmless := []string{
 		"sendTestEvent", "recoverWebhookEndpoint", "redeliverWebhookEvent", "previewWebhookDelivery", "postRecords", "createToken", "revokeToken",
-		"setIndexFields", "receiveWebhook",
+		"setIndexFields", "receiveWebhook", "callTools",
 	}
 	actions := []audit.Action{audit.CredentialRefused, audit.ApplicationTokenIssued}
 	for _, op := range app.Operations() {

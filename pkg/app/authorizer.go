@@ -61,8 +61,9 @@ func refused(r *events.APIGatewayCustomAuthorizerRequestTypeRequest, denial *aut
 	}
 }
 
-// isRead tells the read API, which takes API keys, from the rest.
-func isRead(resource string) bool { return strings.HasPrefix(resource, "/api/") }
+// isRead tells what takes API keys, the read API and the tools that ask it, from the
+// rest.
+func isRead(resource string) bool { return strings.HasPrefix(resource, "/api/") || resource == "/mcp" }
 
 func headersOf(r events.APIGatewayCustomAuthorizerRequestTypeRequest) map[string][]string {
 	if len(r.MultiValueHeaders) > 0 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/openapi"
+	"github.com/commerce-integration/service/pkg/api/tools"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -117,7 +118,7 @@ func TestEveryPathLeadsItsOtherMethodsToTheFunctionThatHasIt(t *testing.T) {
 
 func TestEveryFunctionOfTheTemplateExists(t *testing.T) {
 	want := slices.Sorted(maps.Keys(dynamotest.Model(t).Functions))
-	if got := slices.Sorted(maps.Keys(app.Functions(nil))); !slices.Equal(got, want) {
+	if got := slices.Sorted(maps.Keys(app.Functions(nil, nil))); !slices.Equal(got, want) {
 		t.Errorf("makers %v, the template's functions %v", got, want)
 	}
 	for _, name := range want {
@@ -138,7 +139,7 @@ func webhooksFunction(t *testing.T, environment map[string]string) app.GatewayFu
 	if base.Config, err = app.ConfigFrom(func(name string) string { return environment[name] }); err != nil {
 		t.Fatal(err)
 	}
-	handler, err := app.Webhooks(t.Context(), base)
+	handler, err := app.Webhooks(tools.Operation)(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)
 	}

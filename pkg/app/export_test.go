@@ -7,6 +7,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/docs"
 	"github.com/commerce-integration/service/pkg/api/portal"
+	"github.com/commerce-integration/service/pkg/api/tools"
 )
 
 // OperationsByFunction returns the operations of each function that the API
@@ -15,7 +16,7 @@ import (
 func OperationsByFunction() map[string][]api.Operation {
 	d := &Dependencies{Clock: time.Now}
 	return map[string][]api.Operation{
-		"developers": d.developerOperations(nil), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
+		"developers": d.developerOperations(nil), "webhooks": d.webhookOperations(nil, tools.Operation), "api": d.apiOperations(),
 		"receipts": d.receiptOperations(nil), "portal": portalOperations(portal.SignIn{}, portal.Embedding{}, nil),
 	}
 }

@@ -41,11 +41,11 @@ type (
 
 // Functions returns every function by the name of its folder. The portal's shows
 // the documentation by render.
-func Functions(render Renderer) map[string]NewHandler[any] {
+func Functions(render Renderer, tools Tools) map[string]NewHandler[any] {
 	return map[string]NewHandler[any]{
 		"authorizer": untyped(Authorizer),
 		"developers": untyped(Developers),
-		"webhooks":   untyped(Webhooks),
+		"webhooks":   untyped(Webhooks(tools)),
 		"api":        untyped(API),
 		"portal":     untyped(Portal(render)),
 		"receipts":   untyped(Receipts),

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/commerce-integration/service/pkg/api/docs/markdown"
+	"github.com/commerce-integration/service/pkg/api/tools"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/queue"
@@ -37,7 +38,7 @@ func TestABatchWithoutFailuresIsAnsweredByAnEmptyList(t *testing.T) {
 			continue
 		}
 		t.Run(function, func(t *testing.T) {
-			handler, err := app.Functions(markdown.HTML)[function](t.Context(), deps)
+			handler, err := app.Functions(markdown.HTML, tools.Operation)[function](t.Context(), deps)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/api/oauth"
+	"github.com/commerce-integration/service/pkg/api/tools"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -172,7 +173,7 @@ func FuzzEvents(f *testing.F) {
 	names := []string{"authorizer", "api", "developers", "webhooks", "receipts", "ingest"}
 	handlers := make([]lambda.Handler, len(names))
 	for i, name := range names {
-		function, err := app.Functions(nil)[name](f.Context(), d)
+		function, err := app.Functions(nil, tools.Operation)[name](f.Context(), d)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/api"
@@ -42,10 +44,18 @@ func Developers(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 	return d.serveManagers(ctx, func(answers *sealed.Box) []api.Operation { return d.developerOperations(answers) })
 }
 
-// Webhooks makes the function of webhook endpoints and the history.
-func Webhooks(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
-	return d.serveManagers(ctx, func(secrets *sealed.Box) []api.Operation { return d.webhookOperations(secrets.Seal) })
+// Webhooks returns the maker of the function of webhook endpoints and the history, and
+// of the tools of language models, which read it, too: what those ask of records takes
+// nothing from the function of the read API.
+func Webhooks(tools Tools) NewHandler[GatewayFunc] {
+	return func(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
+		return d.serveManagers(ctx, func(secrets *sealed.Box) []api.Operation { return d.webhookOperations(secrets.Seal, tools) })
+	}
 }
+
+// Tools makes the operation of the tools, which asks the parts. No other function is
+// linked with the protocol.
+type Tools = func(parts []api.Operation, allowsOrigin func(*http.Request) bool) api.Operation
 
 // Receipts makes the function that takes records from back offices and shops and
 // answers what became of them.
@@ -82,11 +92,14 @@ func portalOperations(signIn portal.SignIn, embedding portal.Embedding, render R
 const recordsShare = 16
 
 func (d *Dependencies) apiOperations() []api.Operation {
-	cfg := records.Config{
+	return append(d.recordOperations(d.views()), api.HealthCheck())
+}
+
+func (d *Dependencies) recordOperations(cache *views.Cache) []api.Operation {
+	return records.Operations(d.Table, cache, records.Config{
 		Clock: d.Clock, Lists: d.lists(), CacheBytes: int(d.memory() / recordsShare),
 		Fields: index.NewFieldCache(d.Table, views.Freshness, d.Clock),
-	}
-	return append(records.Operations(d.Table, d.views(), cfg), api.HealthCheck())
+	})
 }
 
 func (d *Dependencies) developerOperations(answers *sealed.Box) []api.Operation {
@@ -97,14 +110,15 @@ func (d *Dependencies) developerOperations(answers *sealed.Box) []api.Operation 
 	return append(developers.Operations(d.Table, d.Clock), oauth.Operations(d.Table, tokens)...)
 }
 
-func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string) string) []api.Operation {
-	sender := d.deliveries()
-	own := fields.Operations(d.Table, d.lists(), d.Clock)
-	return append(own, webhooks.Operations(d.Table, webhooks.Config{
+func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string) string, tools Tools) []api.Operation {
+	sender, cache := d.deliveries(), d.views()
+	hooks := webhooks.Operations(d.Table, webhooks.Config{
 		Clock: d.Clock, Sender: sender, Backlog: sweeper.NewBacklog(d.Table, sender, d.Clock), Seal: seal,
-		History: history{d.views(), d.lists().Deliveries},
+		History: history{cache, d.lists().Deliveries},
 		Rules:   webhook.Rules{AllowPrivateTargets: d.Config.AllowPrivateTargets, Refusal: d.outbound().Refusal, ARNs: d.arnRules()},
-	})...)
+	})
+	asked := tools(slices.Concat(d.recordOperations(cache), hooks), allowsOrigin(d.Config.AllowedOrigins))
+	return slices.Concat(fields.Operations(d.Table, d.lists(), d.Clock), hooks, []api.Operation{asked})
 }
 
 func (d *Dependencies) receiptOperations(secrets *sealed.Box) []api.Operation {

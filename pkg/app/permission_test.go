@@ -228,7 +228,7 @@ func TestFunctionsReachNoOtherItems(t *testing.T) {
 			{"dynamodb:PutItem", org + "PRODUCT#0"},
 		},
 		"webhooks": {
-			{"dynamodb:GetItem", org + "PRODUCT#0"},
+			{"dynamodb:Query", org + "PRODUCT#0"},
 			{"dynamodb:UpdateItem", org + "CUSTOMER#0"},
 			{"dynamodb:PutItem", org + "ORDER#0"},
 			{"dynamodb:GetItem", org + "KEYS#x"},

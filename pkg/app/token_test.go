@@ -20,6 +20,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/docs/markdown"
+	"github.com/commerce-integration/service/pkg/api/tools"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -58,7 +59,7 @@ func behindGateway(t *testing.T, s *servicetest.Service, base *app.Dependencies,
 	t.Helper()
 	handlers := map[string]lambda.Handler{}
 	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api", "portal"} {
-		handler, err := app.Functions(markdown.HTML)[name](t.Context(), permitted(t, s, name, base))
+		handler, err := app.Functions(markdown.HTML, tools.Operation)[name](t.Context(), permitted(t, s, name, base))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +184,7 @@ func TestASuspensionAndItsEndActOnTokensWithinFiveSeconds(t *testing.T) {
 }
 
 func TestNoHeaderOfAClientChangesTheSchemeOfAnIssuer(t *testing.T) {
-	developers, err := app.Functions(markdown.HTML)["developers"](t.Context(), dependenciesOf(servicetest.New(t)))
+	developers, err := app.Functions(markdown.HTML, tools.Operation)["developers"](t.Context(), dependenciesOf(servicetest.New(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

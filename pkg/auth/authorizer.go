@@ -95,7 +95,7 @@ func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Deni
 // bad, and the function asks for it by [Applications.Refresh].
 func (a *Authorizer) token(ctx context.Context, r Request, token string) (Principal, *Denial, error) {
 	if account.LooksLikeKey(token) {
-		return Principal{}, deny("the bearer token is an API key: send it in the X-API-Key header, which only /api reads; elsewhere send a token"), nil
+		return Principal{}, deny("the bearer token is an API key: send it in the X-API-Key header, which /api and /mcp read; elsewhere send a token"), nil
 	}
 	if !isApplicationToken(token) {
 		return a.users.Verify(ctx, token)

@@ -72,7 +72,7 @@ func Build(operations []api.Operation, cfg Config) (document, reference []byte, 
 	}
 	for _, op := range operations {
 		if op.MediaType != "" && op.Result == nil {
-			continue // a page for people, which no client asks for
+			continue // a page for people, or a protocol that describes itself: no client of the document asks for it
 		}
 		op = op.Complete()
 		if err := b.add(&op); err != nil {

@@ -43,7 +43,7 @@ func shareFunctions(t *testing.T, data string) {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(root, ".build", runtime.GOARCH, "functions")
-	names := slices.Collect(maps.Keys(app.Functions(nil)))
+	names := slices.Collect(maps.Keys(app.Functions(nil, nil)))
 	if _, err := processes.Build(t.Context(), root, folder, names); err != nil {
 		t.Fatal(err)
 	}

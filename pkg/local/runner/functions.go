@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/commerce-integration/service/pkg/api/docs/markdown"
+	"github.com/commerce-integration/service/pkg/api/tools"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/gateway"
@@ -63,7 +64,7 @@ type functions struct {
 
 func makeFunctions(ctx context.Context, model *template.Model, base *app.Dependencies) (*functions, error) {
 	f := &functions{model: model, handlers: map[string]any{}}
-	makers := app.Functions(markdown.HTML)
+	makers := app.Functions(markdown.HTML, tools.Operation)
 	for name := range model.Functions {
 		maker := makers[name]
 		if maker == nil {
