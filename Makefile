@@ -103,7 +103,7 @@ check: ## all that a change has to pass
 .PHONY: release-check
 release-check: ## what a release has to pass beyond check: race everywhere, all samples, fuzzing, chaos, Java tools, the official servers (about an hour)
 	@$(MAKE) --no-print-directory race PKG=./...
-	@$(MAKE) --no-print-directory samples smoke test-official
+	@$(MAKE) --no-print-directory samples smoke test-official test-mcp
 	@$(MAKE) --no-print-directory clients GENERATORS=java
 	@$(MAKE) --no-print-directory fuzz chaos first-hour
 
@@ -199,6 +199,16 @@ released: ## take the OpenAPI document as the released one: from then on it may 
 conform: .build/schemathesis/.installed-$(SCHEMATHESIS_VERSION) ## ask the running service what the OpenAPI document permits, and what it does not
 	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@.tools/conform/run.sh
+
+.build/mcp/node_modules/.package-lock.json: .tools/mcp/package-lock.json
+	@mkdir -p .build/mcp && cp .tools/mcp/package*.json .build/mcp/
+	cd .build/mcp && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+.PHONY: test-mcp
+test-mcp: $(PAGE) .build/mcp/node_modules/.package-lock.json ## run the Model Context Protocol's own suite against the running service
+	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
+	@.tools/mcp/run.sh
 
 # How long each target is fuzzed.
 FUZZTIME ?= 10s
