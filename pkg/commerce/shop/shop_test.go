@@ -34,9 +34,16 @@ func TestSamplesMapToRecordsThatAreAccepted(t *testing.T) {
 		system shop.System
 		topic  string
 	}{
-		{shop.Shopify, "products/update"}, {shop.Shopify, "products/delete"}, {shop.Shopify, "orders/updated"}, {shop.Shopify, "customers/update"},
-		{shop.Shopify, "inventory_levels/update"}, {shop.WooCommerce, "product.updated"}, {shop.WooCommerce, "product.created"},
-		{shop.WooCommerce, "product.deleted"}, {shop.WooCommerce, "order.updated"}, {shop.WooCommerce, "customer.updated"},
+		{shop.Shopify, "products/update"},
+		{shop.Shopify, "products/delete"},
+		{shop.Shopify, "orders/updated"},
+		{shop.Shopify, "customers/update"},
+		{shop.Shopify, "inventory_levels/update"},
+		{shop.WooCommerce, "product.updated"},
+		{shop.WooCommerce, "product.created"},
+		{shop.WooCommerce, "product.deleted"},
+		{shop.WooCommerce, "order.updated"},
+		{shop.WooCommerce, "customer.updated"},
 	} {
 		t.Run(string(row.system)+"_"+row.topic, func(t *testing.T) {
 			event, err := shop.Read(row.system, "", row.topic, read(t, row.system, row.topic))

@@ -21,6 +21,7 @@ export type AuditEntry = Schemas["AuditEntry"];
 export type FailedRequest = Schemas["FailedRequest"];
 export type Receipt = Schemas["Receipt"];
 export type Refused = Schemas["Refusal"];
+export type Source = Schemas["WebhookSource"];
 export type EndpointStats = Schemas["WebhookEndpointStats"];
 export type StatsPoint = Schemas["StatsPoint"];
 export type UsageDay = Schemas["UsageDay"];

@@ -20,6 +20,7 @@ import { ReceiptPage, Receipts } from "./pages/receipts";
 import { Records } from "./pages/records";
 import { SignaturePage } from "./pages/signature";
 import { SignIn } from "./pages/signin";
+import { SourcePage, Sources } from "./pages/sources";
 import { TracePage } from "./pages/trace";
 import { You } from "./pages/you";
 import { joinTabs } from "./poll";
@@ -38,6 +39,7 @@ const areas: Area[] = [
   { name: "Records", path: "records", pages: [Records] },
   { name: "Changes", path: "changes", pages: [Changes] },
   { name: "Received records", path: "posted", scope: "records:write", pages: [Receipts, ReceiptPage] },
+  { name: "Sources", path: "sources", scope: "developers:read", pages: [Sources, SourcePage] },
   { name: "Who changed what", path: "audit", scope: "developers:admin", pages: [Audit] },
 ];
 

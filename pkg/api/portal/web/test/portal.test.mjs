@@ -1063,6 +1063,35 @@ test("records are posted, and a receipt tells which were refused and why", async
   );
 });
 
+test("a source is created, receives, gets a new secret and is deleted", async () => {
+  await signedIn("sources", async (page) => {
+    await click(page, "Create a source");
+    await dialog(page).getByLabel("System").selectOption("WOOCOMMERCE");
+    await dialog(page).getByLabel("Name").fill("Berlin shop");
+    await submit(page, "Create");
+    await dialog(page).getByText("Keep it now").waitFor();
+    const secret = await copied(page, "Secret");
+    await heading(page, "Berlin shop");
+    const url = (await page.locator(".url").textContent()).trim();
+    const body = JSON.stringify({ id: 4711, name: "Sencha of the shop" });
+    const receive = (signedBy) =>
+      fetch(url, {
+        method: "POST", body,
+        headers: { "Content-Type": "application/json", "X-WC-Webhook-Topic": "product.updated", "X-WC-Webhook-Signature": createHmac("sha256", signedBy).update(body).digest("base64") },
+      });
+    assert.equal((await receive("another")).status, 401);
+    assert.equal((await receive(secret)).status, 202);
+    await page.getByRole("row", { name: /product\.updated Completed 1 0/ }).waitFor();
+    await click(page, "Rotate the secret");
+    await submit(page, "Rotate");
+    assert.notEqual(await copied(page, "Secret"), secret);
+    await click(page, "Delete");
+    await submit(page, "Delete");
+    await heading(page, "Sources");
+    await page.getByText("There is no source yet.").waitFor();
+  });
+});
+
 test("the trace of an object tells who got its events, and who did not and why", async () => {
   const endpoint = await endpointAt("Order desk", ["order.created"]);
   const other = await endpointAt("Product desk", ["product.*"]);
@@ -1248,11 +1277,11 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
   const pages = {
     overview: "", deliveries: "deliveries", delivery: `deliveries/${deliveries.data[0].id}`,
     endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`, settings: `endpoints/${endpoint.id}/delivery`, changes: "changes", audit: "audit",
-    applications: "applications", application: `applications/${service.info.applicationId}`,
+    sources: "sources", applications: "applications", application: `applications/${service.info.applicationId}`,
     products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices",
     order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, posted: "posted", receipt: `posted/${posted.id}`, signature: "signature", you: "you", missing: "nowhere",
   };
-  const forms = { endpoints: "Create an endpoint", applications: "Create an application", application: "Create a key", endpoint: "Recover", posted: "Post records" };
+  const forms = { sources: "Create a source", endpoints: "Create an endpoint", applications: "Create an application", application: "Create a key", endpoint: "Recover", posted: "Post records" };
   for (const theme of ["light", "dark"]) {
     for (const width of [1280, 380]) {
       await signedIn(

@@ -7,10 +7,10 @@ import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Status, Table, TextArea, Time, valueOf } from "../ui";
 
-const from = (r: Receipt) => (r.source === "QUEUE" ? "Queue" : r.source === "POSTED" ? "HTTP" : r.source);
+const from = (r: Receipt) => (r.source === "QUEUE" ? "Queue" : r.source === "POSTED" ? "HTTP" : (r.topic ?? r.source));
 
 // State is how a receipt stands, the same wherever it shows.
-function State({ of: r }: { of: Receipt }) {
+export function State({ of: r }: { of: Receipt }) {
   if (r.status !== "COMPLETED" || r.refusedCount === 0) return <Status of={r.status} />;
   return <Status of={r.refusedCount < r.recordCount ? "PARTLY_REFUSED" : "REFUSED"} />;
 }
@@ -29,7 +29,7 @@ export function Receipts({ query }: Route) {
       }
     >
       <p class="hint">
-        Records that were posted over HTTP within 7 days, and messages from the queue of which records were refused. What is no JSON, names
+        Records that were posted over HTTP, or came in webhooks of sources, within 7 days, and messages from the queue of which records were refused. What is no JSON, names
         no organization or has a wrong signature only the service's operator sees, by <code>commerce rejects</code>.
       </p>
       <Input label="Receipt" name="id" placeholder="the id of a receipt" onChange={(id) => id.trim() && go(link(`posted/${id.trim()}`))} />
