@@ -454,6 +454,33 @@ func TestVariationsFollowTheirProduct(t *testing.T) {
 	}
 }
 
+func TestAProductOfWooCommerceBringsItsStockAndReference(t *testing.T) {
+	h := newHarness(t)
+	w := h.create(t, shop.WooCommerce, "")
+	accepted(t, h.woo(w, "product.updated", `{"id":5,"name":"Tea","manage_stock":true,"stock_quantity":12}`, "a"))
+	h.apply(t)
+	if got := h.stock(t, "", "woocommerce/5"); got != "12" {
+		t.Errorf("got %q on hand, want 12", got)
+	}
+	stored, err := h.Table.Record(t.Context(), h.Org, commerce.KindProduct, value.DeriveID(shop.Namespace, "woocommerce/5"))
+	if err != nil || stored.ExternalRef != "5" {
+		t.Errorf("got %+v, %v, want the reference 5", stored, err)
+	}
+}
+
+func TestASourceHasALimitOfItsOwn(t *testing.T) {
+	h := newHarness(t)
+	s := h.create(t, shop.Shopify, "")
+	p := auth.Principal{Kind: auth.KindSource, OrganizationID: h.Org, SourceID: s.ID}
+	if _, err := ratelimit.New(h.Table, h.Time).Admit(t.Context(), source.RateLimit-1, ratelimit.Subject{ID: p.Subject(), Limit: source.RateLimit}); err != nil {
+		t.Fatal(err)
+	}
+	accepted(t, h.shopify(s, "refunds/create", `{"id":1}`, 1))
+	if a := h.shopify(s, "refunds/create", `{"id":1}`, 1); a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" {
+		t.Errorf("past the limit: got %d %v", a.Status, a.Header)
+	}
+}
+
 func TestLevelsFindTheirVariantOrWaitForIt(t *testing.T) {
 	h := newHarness(t)
 	s := h.create(t, shop.Shopify, "")

@@ -50,6 +50,9 @@ type Part struct {
 	ID     value.ID
 	Record jsontext.Value
 	Item   string // of a variant: the id by which inventory levels name it
+	// OnHand is how much of a product is there, as its own webhook says; nil where it
+	// does not.
+	OnHand jsontext.Value
 }
 
 // Level is how much of an item is at a location.

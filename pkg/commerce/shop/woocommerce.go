@@ -6,6 +6,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The fields of WooCommerce's webhooks, which are those of its REST API, version 3.
@@ -92,6 +93,9 @@ func wooProduct(ns ids, p node) (*Event, error) {
 		e.Category = categories[0]
 	}
 	r.categorized(categories)
+	if quantity, given := p.amount("stock_quantity").(value.Amount); given && p.flag("manage_stock") {
+		part.OnHand = jsontext.Value(quantity.String())
+	}
 	part.Record = r.encode()
 	e.Parts = []Part{part}
 	return e, nil

@@ -45,6 +45,8 @@ type Change struct {
 	Op      commerce.Op    `json:"op"`
 	Version *int64         `json:"version,omitzero"`
 	Record  jsontext.Value `json:"record"`
+	// ExternalRef is the shop's id of a product, which its record has no field for.
+	ExternalRef string `json:"externalRef,omitzero"`
 }
 
 // Plan is what a webhook does to an object.
@@ -116,7 +118,14 @@ func (p *Plan) put(o *Object, e *shop.Event, version *int64) (stay []Part) {
 		}
 		stay = append(stay, part)
 		if s.Record != nil {
-			p.Changes = append(p.Changes, Change{Kind: e.Kind, Op: commerce.OpPut, Version: version, Record: s.Record})
+			c := Change{Kind: e.Kind, Op: commerce.OpPut, Version: version, Record: s.Record}
+			if e.Kind == commerce.KindProduct {
+				c.ExternalRef = s.Key
+			}
+			p.Changes = append(p.Changes, c)
+		}
+		if s.OnHand != nil {
+			p.Changes = append(p.Changes, Level{version, s.OnHand}.change(s.ID, ""))
 		}
 		if part.Item != "" && (o.Unsettled || !slices.Contains(o.Parts, part)) {
 			p.New = append(p.New, part)

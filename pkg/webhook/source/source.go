@@ -21,8 +21,9 @@ import (
 const (
 	// MaxSources is the most sources of an organization.
 	MaxSources = 20
-	// RateLimit is how many signed webhooks of a source are taken in 60 s.
-	RateLimit = 6_000
+	// RateLimit is how many signed webhooks of a source are taken in 60 s: half of what
+	// an organization may ask.
+	RateLimit = 3_000
 	// Path is where the webhooks of a source go, before its id.
 	Path = "/ingest/sources/"
 
