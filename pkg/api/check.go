@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"mime"
@@ -41,11 +42,8 @@ func SiteQuery() Param {
 // codeAddressForbidden is that of a key that is used from another network.
 const codeAddressForbidden = "ip_forbidden"
 
-// The largest request bodies, in bytes.
-const (
-	MaxBody        = 256 << 10
-	MaxForeignBody = 1 << 20 // of an operation whose body is foreign
-)
+// MaxBody is the largest request body, in bytes, of an operation that names no other.
+const MaxBody = 256 << 10
 
 // authorize makes the checks that need no more than the credential:
 // credentials, rate, scope and site.
@@ -224,10 +222,7 @@ func (x *exchange) readBody() ([]byte, error) {
 	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Body == nil {
 		return nil, nil
 	}
-	most := MaxBody
-	if x.op.Foreign {
-		most = MaxForeignBody
-	}
+	most := cmp.Or(x.op.MostBody, MaxBody)
 	body, err := io.ReadAll(io.LimitReader(x.r.Body, int64(most)+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the body: %w", err)

@@ -47,7 +47,8 @@ type Operation struct {
 	Body        any         // zero value of the body's type; nil: no body
 	EmptyBody   bool        // a request may leave its body out
 	BodyType    string      // media type of the body; "" is application/json
-	Foreign     bool        // the body is what another system makes, of any media type and up to MaxForeignBody
+	Foreign     bool        // the body is what another system makes, of any media type
+	MostBody    int         // bytes of the body; 0 is [MaxBody]
 	Status      int         // of success; 0 is 200
 	Result      any         // zero value of the result's type; nil: no content
 	MediaType   string      // of the result; "" is application/json

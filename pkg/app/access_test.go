@@ -139,6 +139,7 @@ func requests() []request {
 		{operation: "receiveWebhook", method: "POST", path: "/ingest/sources/{source}", body: "webhook_id=1", note: "WooCommerce's ping", status: 200},
 
 		{operation: "postRecords", method: "POST", path: "/ingest/records", body: `{"records":[{"kind":"order","op":"delete","record":{"id":"{recovery}"}}]}`, area: managers, scope: "records:write", status: 202},
+		{operation: "readFile", method: "POST", path: "/ingest/files", body: `{"kind":"product","content":"id,name\n{recovery},Mug\n"}`, area: managers, scope: "records:write", status: 200},
 		{operation: "listReceipts", method: "GET", path: "/ingest/receipts?limit=100", area: managers, scope: "records:write", status: 200, shows: "receipt"},
 		{operation: "getReceipt", method: "GET", path: "/ingest/receipts/{receipt}", area: managers, scope: "records:write", status: 200, thing: true, own: true},
 

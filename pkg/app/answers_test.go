@@ -124,6 +124,7 @@ func tourSteps() []step {
 		{operation: "postRecords", keep: "receipt", body: `{"records": [
 			{"kind": "product", "op": "put", "version": 7, "record": {"id": "0192f0c2-6f81-7a55-8e8a-95d4e6f7a8b9", "name": "Espresso cup", "sku": "CUP-1", "sellingPrice": 12.5}},
 			{"kind": "order", "op": "put", "record": {"id": "0192f0c2-6f81-7a55-8e8a-95d4e6f7a8c0", "orderNumber": "SO-0041873"}}]}`},
+		{operation: "readFile", body: `{"content": "Handle,Title,Variant Price,SEO Title\ncup,Espresso cup,8.90,Cups\npot,Pot,ten,\n"}`},
 		{operation: "getReceipt", path: map[string]string{"id": "receipt"}, before: (*tour).ingest},
 		{operation: "listReceipts", query: "limit=1"},
 		{operation: "createSource", keep: "source", body: `{"kind": "SHOPIFY", "name": "Berlin shop", "secret": "` + shopSecret + `"}`},

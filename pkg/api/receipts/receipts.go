@@ -92,7 +92,7 @@ func Operations(store Store, queue Queue, clock func() time.Time) []api.Operatio
 				"completes it. Posting its records again is safe.",
 			Access: api.Manager, Scope: auth.RecordsWrite, Result: receipt.Receipt{}, Handle: a.receipt,
 		},
-		a.list(),
+		a.list(), a.readFileOperation(),
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 )
 
 const (
+	maxBody = 1 << 20 // bytes of a webhook
 	// knownFor is how long an instance goes by a source that it has read.
 	knownFor = 5 * time.Second
 	// maxKnown bounds the sources and the senders of wrong signatures that an instance
@@ -56,7 +57,7 @@ func (a *area) receiving() api.Operation {
 			"also for a topic that changes no record; its receipt names the topic. 200 for WooCommerce's ping, which is not signed. 401 for a signature that is none of the source's, " +
 			"and for an id that is none. 60 of those in 60 s from an address are answered 429 further on.",
 		Params: []api.Param{{Name: "id", In: fault.InPath, Type: "string", Format: "uuid", Required: true, Description: "The source."}},
-		Body:   ShopWebhook{}, Foreign: true, Result: Received{}, Status: http.StatusAccepted, Counted: true,
+		Body:   ShopWebhook{}, Foreign: true, MostBody: maxBody, Result: Received{}, Status: http.StatusAccepted, Counted: true,
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}, Handle: a.receive,
 	}
 }

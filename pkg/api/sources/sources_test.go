@@ -341,7 +341,7 @@ func TestBodiesAreTakenUpToAMebibyte(t *testing.T) {
 	h := newHarness(t)
 	s := h.create(t, shop.Shopify, "")
 	body := tee("Tee", "S")
-	fill := strings.Repeat(" ", api.MaxForeignBody-len(body))
+	fill := strings.Repeat(" ", 1<<20-len(body))
 	accepted(t, h.shopify(s, "products/update", body+fill, 1))
 	if a := h.shopify(s, "products/update", body+fill+" ", 2); a.Status != http.StatusRequestEntityTooLarge {
 		t.Errorf("got %d %s", a.Status, a.Body)

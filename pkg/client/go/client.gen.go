@@ -891,6 +891,48 @@ type FailedRequests struct {
 	Data []FailedRequest `json:"data"`
 }
 
+// FileRecords defines model for FileRecords.
+type FileRecords struct {
+	// Format What the file is: shopify, woocommerce, medusa, vendure or csv.
+	Format string `json:"format"`
+
+	// Header The names of the columns.
+	Header []string `json:"header"`
+
+	// Next The skip of the next part. null at the end.
+	Next *int64 `json:"next"`
+
+	// NotImported With the last part: the columns with values that came into no record.
+	NotImported []string `json:"notImported"`
+
+	// Records The JSON text of each change, as POST /ingest/records takes it: as text, so that no number loses digits.
+	Records []string `json:"records"`
+
+	// Refusals The rows that give no record.
+	Refusals []FileRefusal `json:"refusals"`
+
+	// Warnings What was read otherwise than it is written, at most 20 of the part.
+	Warnings []string `json:"warnings"`
+}
+
+// FileRefusal defines model for FileRefusal.
+type FileRefusal struct {
+	// Code A stable code.
+	Code string `json:"code"`
+
+	// Field The column or the field. Empty if the whole row is meant.
+	Field string `json:"field"`
+
+	// Line The line of the file, from 1.
+	Line int64 `json:"line"`
+
+	// Message How to mend it.
+	Message string `json:"message"`
+
+	// Rows The cells of each row of the record. Empty if they cannot be read as CSV.
+	Rows [][]string `json:"rows"`
+}
+
 // Grant defines model for Grant.
 type Grant struct {
 	// ApplicationID The application that may act for the user.
@@ -1607,6 +1649,24 @@ type ProductPage struct {
 	// Data The entries of the page, in the requested order.
 	Data []Product `json:"data"`
 	Meta Meta      `json:"meta"`
+}
+
+// ReadFileDto defines model for ReadFileDto.
+type ReadFileDto struct {
+	// Content The text of the CSV file.
+	Content string `json:"content"`
+
+	// Currency The organization's currency, for a file with prices in several, such as EUR.
+	Currency *string `json:"currency,omitempty"`
+
+	// Events Whether the records emit events.
+	Events *bool `json:"events,omitempty"`
+
+	// Kind What the rows are, of a file whose columns are named as the fields. Absent: it is an export of Shopify, WooCommerce, Medusa or Vendure, which is found out by its columns.
+	Kind *string `json:"kind,omitempty"`
+
+	// Skip How many rows to leave out: next of the answer before. Absent: 0.
+	Skip *int64 `json:"skip,omitempty"`
 }
 
 // Receipt defines model for Receipt.
@@ -3638,6 +3698,11 @@ func (c *Client) GetWebhookTrace(ctx context.Context, objectID string, params *G
 // GetHealth is GET /health: check that the service answers.
 func (c *Client) GetHealth(ctx context.Context, options ...Option) (*Health, error) {
 	return ask[Health](ctx, c, "GET", "/health", nil, nil, options)
+}
+
+// ReadFile is POST /ingest/files: read the records of a file.
+func (c *Client) ReadFile(ctx context.Context, body ReadFileDto, options ...Option) (*FileRecords, error) {
+	return ask[FileRecords](ctx, c, "POST", "/ingest/files", nil, body, options)
 }
 
 // ListReceipts is GET /ingest/receipts: list receipts.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/ops/importer"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 	"github.com/commerce-integration/service/pkg/queue"
 )
 

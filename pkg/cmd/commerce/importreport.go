@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/ops/importer"
 )
 
 // refusedRows writes the rows that an import refuses, with the first reason, so that

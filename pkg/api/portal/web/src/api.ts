@@ -20,6 +20,7 @@ export type Change = Schemas["Change"];
 export type AuditEntry = Schemas["AuditEntry"];
 export type FailedRequest = Schemas["FailedRequest"];
 export type Receipt = Schemas["Receipt"];
+export type FileRecords = Schemas["FileRecords"];
 export type Refused = Schemas["Refusal"];
 export type Source = Schemas["WebhookSource"];
 export type EndpointStats = Schemas["WebhookEndpointStats"];

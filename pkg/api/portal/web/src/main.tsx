@@ -15,6 +15,7 @@ import { DeliveryPage } from "./pages/delivery";
 import { DeliverySettingsPage } from "./pages/deliverysettings";
 import { EndpointPage } from "./pages/endpoint";
 import { Endpoints } from "./pages/endpoints";
+import { ImportFile } from "./pages/importfile";
 import { Overview } from "./pages/overview";
 import { ReceiptPage, Receipts } from "./pages/receipts";
 import { Records } from "./pages/records";
@@ -30,6 +31,7 @@ import { credential, finish, forget, hasCredential, onSignedOut, paste, signOut 
 import { ThemeSwitch } from "./theme";
 
 const you: Area = { name: "You", path: "you", pages: [You] };
+const importFile: Area = { name: "Import a file", path: "import", scope: "records:write", pages: [ImportFile] };
 const signature: Area = { name: "Signature checker", path: "signature", pages: [SignaturePage] };
 const areas: Area[] = [
   { name: "Overview", path: "", pages: [Overview] },
@@ -99,7 +101,7 @@ function Portal({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => voi
   return (
     <Frame
       areas={areas}
-      hidden={[signature, you]}
+      hidden={[importFile, signature, you]}
       home=""
       brand={
         <>

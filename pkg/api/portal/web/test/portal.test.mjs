@@ -1092,6 +1092,43 @@ test("a source is created, receives, gets a new secret and is deleted", async ()
   });
 });
 
+test("a file shows what it gives and what is refused, and is imported after that", async () => {
+  const name = `Pot ${randomUUID()}`;
+  const many = Array.from({ length: 600 }, (_, i) => `many-${i},Bulk tea ${i},1.50,`).join("\n");
+  const text = `Handle,Title,Variant Price,SEO Title\npot,${name},12.50,Pots\n=1+1,Formula,ten,\n${many}\n`;
+  const file = (content) => ({ name: "products.csv", mimeType: "text/csv", buffer: Buffer.from(content) });
+  await signedIn("posted", async (page) => {
+    await link(page, "Import a file");
+    await heading(page, "Import a file");
+    await page.getByLabel("File").setInputFiles(file("Nr,Name\n1,Pot\n"));
+    await page.getByRole("alert").getByText(/it needs a kind/).waitFor();
+    await page.getByLabel("File").setInputFiles(file(`id\n${" ".repeat(3 << 20)}`));
+    await page.getByRole("alert").getByText(/more than 3 MiB/).waitFor();
+    await page.getByLabel("File").setInputFiles(file(text));
+    await page.getByText("products.csv, shopify: 601 records, 1 refused.").waitFor();
+    await page.getByRole("row", { name: "3 Variant Price must be a number" }).waitFor();
+    const [refused] = await Promise.all([page.waitForEvent("download"), click(page, "Download refused rows")]);
+    assert.equal(refused.suggestedFilename(), "products-refused.csv");
+    assert.equal(await readFile(await refused.path(), "utf8"), [
+      `"Handle","Title","Variant Price","SEO Title","refused"`, `"'=1+1","Formula","ten","","Variant Price must be a number"`, ""].join("\r\n"));
+
+    // The second request fails, and the import goes on with it.
+    const posts = [];
+    await page.route("**/ingest/records", (route) => (posts.push(route.request().postDataJSON()) === 2 ? route.abort() : route.continue()));
+    await click(page, "Import 601 records");
+    await page.getByRole("alert").getByText(/cannot be reached/).waitFor();
+    await page.getByText("500 of 601 records are sent.").waitFor();
+    await click(page, "Go on");
+    await page.getByText("601 of 601 records are sent.").waitFor();
+    assert.equal(posts.length, 3);
+    assert.deepEqual(posts[2], posts[1]);
+    await link(page, "receipt 1");
+    await page.getByText("500: 500 accepted, 0 refused").waitFor();
+    const { attributes } = await service.ask(`/api/products/${posts[0].records[0].record.id}`);
+    assert.equal(attributes.seoTitle, "Pots");
+  });
+});
+
 test("the trace of an object tells who got its events, and who did not and why", async () => {
   const endpoint = await endpointAt("Order desk", ["order.created"]);
   const other = await endpointAt("Product desk", ["product.*"]);
@@ -1279,7 +1316,7 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
     endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`, settings: `endpoints/${endpoint.id}/delivery`, changes: "changes", audit: "audit",
     sources: "sources", applications: "applications", application: `applications/${service.info.applicationId}`,
     products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices",
-    order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, posted: "posted", receipt: `posted/${posted.id}`, signature: "signature", you: "you", missing: "nowhere",
+    order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, posted: "posted", import: "import", receipt: `posted/${posted.id}`, signature: "signature", you: "you", missing: "nowhere",
   };
   const forms = { sources: "Create a source", endpoints: "Create an endpoint", applications: "Create an application", application: "Create a key", endpoint: "Recover", posted: "Post records" };
   for (const theme of ["light", "dark"]) {

@@ -23,9 +23,12 @@ export function Receipts({ query }: Route) {
     <Page
       title="Received records"
       actions={
-        <button type="button" class="primary" onClick={() => setPosts(true)}>
-          Post records
-        </button>
+        <>
+          <a href={link("import")}>Import a file</a>
+          <button type="button" class="primary" onClick={() => setPosts(true)}>
+            Post records
+          </button>
+        </>
       }
     >
       <p class="hint">

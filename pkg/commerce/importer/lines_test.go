@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/ops/importer"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 )
 
 func TestLinesThatAreNoRecordsCostOnlyThemselves(t *testing.T) {

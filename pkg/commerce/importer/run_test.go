@@ -11,7 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/ops/importer"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 )
 
 var organization = value.MustID("0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00")

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/ops/importer"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 )
 
 func writeFile(t *testing.T, name, text string) string {
@@ -117,6 +117,20 @@ func TestCSVReferenceOfAProductStandsBesideTheRecord(t *testing.T) {
 	}
 	if customers[0].ExternalRef != nil || !strings.Contains(string(customers[0].Body), `"externalRef":"E-7"`) {
 		t.Errorf("got the customer %s", customers[0].Body)
+	}
+}
+
+func TestCSVCellsOfRefusedRowsLoseTheGuardFromFormulas(t *testing.T) {
+	for header, want := range map[string]string{"id,name,refused": "-5 degrees", "id,name,note": "'-5 degrees"} {
+		source, err := importer.Open(importer.CSV, "product", []string{writeFile(t, "x.csv", header+"\n1,'-5 degrees,x\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Mapping = &importer.Mapping{Kind: "product", Columns: map[string]string{"id": "id", "name": "name"}}
+		records, _ := readSource(t, source)
+		if len(records) != 1 || !strings.Contains(string(records[0].Body), `"name":"`+want+`"`) {
+			t.Errorf("%s: got %+v, want %s", header, records, want)
+		}
 	}
 }
 

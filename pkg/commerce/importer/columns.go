@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxOthers bounds the bytes of the cells that a record keeps of columns that its
@@ -57,9 +58,9 @@ func otherColumns(program string, header []string) []otherColumn {
 // memberName writes the words of a column as one: googleShoppingGender.
 func memberName(column string) string {
 	words := strings.FieldsFunc(strings.ToLower(column), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for i, word := range words[min(1, len(words)):] {
-		first := []rune(word)
-		words[i+1] = string(unicode.ToUpper(first[0])) + string(first[1:])
+	for i := 1; i < len(words); i++ {
+		first, n := utf8.DecodeRuneInString(words[i])
+		words[i] = string(unicode.ToUpper(first)) + words[i][n:]
 	}
 	return strings.Join(words, "")
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/ops/importer"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 	"github.com/go-json-experiment/json"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/ops/importer"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 )
 
 func TestSourceSaysWhatItCannotOpen(t *testing.T) {

@@ -70,19 +70,23 @@ type Summary struct {
 // returns what it got done with any error. A run cut short is continued by
 // one with Skip set, over the same source.
 func Run(ctx context.Context, records iter.Seq2[Record, error], organizationID value.ID, to Sender, cfg Config) (Summary, error) {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	r := &run{
-		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID, cfg.MaxMessage),
-		summary: Summary{Reasons: map[string]int{}, Kinds: map[commerce.Kind]int{}}, seen: map[recordKey]int{},
-	}
+	r := newRun(organizationID, to, cfg)
 	for record, err := range records {
 		if err := r.next(ctx, record, err); err != nil {
 			return r.summary, err
 		}
 	}
 	return r.summary, r.flush(ctx)
+}
+
+func newRun(organizationID value.ID, to Sender, cfg Config) *run {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &run{
+		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID, cfg.MaxMessage),
+		summary: Summary{Reasons: map[string]int{}, Kinds: map[commerce.Kind]int{}}, seen: map[recordKey]int{},
+	}
 }
 
 type run struct {

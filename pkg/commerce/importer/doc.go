@@ -9,5 +9,5 @@
 // row is named by file and line, and its neighbours are imported. Files are read
 // row by row, those of Vendure whole; what is held grows with the categories and,
 // of WooCommerce, with the variable products, whose variations may come anywhere
-// below them. The caller provides the queue or the service.
+// below them. The caller provides the queue or the service; [ReadPart] sends nothing.
 package importer

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/ops/importer"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 )
 
 var update = flag.Bool("update", false, "write the records of the example files anew")

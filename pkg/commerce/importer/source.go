@@ -55,8 +55,10 @@ type Source struct {
 
 	dropped []string // what NotImported returns
 
-	paths  []string
-	stream bool // can be read only once
+	paths   []string
+	content []byte   // of the only path, if it was given
+	header  []string // of the content
+	stream  bool     // can be read only once
 }
 
 // Open checks that the paths can be read.
@@ -68,6 +70,20 @@ func Open(format Format, kind commerce.Kind, paths []string) (*Source, error) {
 	}
 	return s, err
 }
+
+// OpenContent is the source of a CSV file that is at hand. It finds out the format
+// by the header; the kind is that of a file of no shop system.
+func OpenContent(name string, content []byte, kind commerce.Kind) (*Source, error) {
+	sh, err := openSheet(name, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{Format: cmp.Or(shopFormat(sh), CSV), Kind: kind, Warn: func(Place, string) {}, paths: []string{name}, content: content, header: sh.header}
+	return s, s.checkArguments()
+}
+
+// Header names the columns of a source that [OpenContent] made.
+func (s *Source) Header() []string { return s.header }
 
 // stat finds out whether the files are there.
 func (s *Source) stat() error {
@@ -245,6 +261,9 @@ func ends(err error) bool {
 
 // readFile opens the file for read.
 func (s *Source) readFile(path string, read func(name string, r io.Reader) error) error {
+	if s.content != nil {
+		return read(path, bytes.NewReader(s.content))
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("open source: %w", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type sheet struct {
 	warn   func(Place, string)
 	// decimalComma says that amounts may have a comma for their point.
 	decimalComma bool
+	guarded      bool             // has cells that are guarded from spreadsheets
 	found        map[string][]int // what positions has answered
 	filled, used []bool           // columns that have values, and that were read
 }
@@ -57,6 +59,7 @@ func openSheet(name string, r io.Reader) (*sheet, error) {
 			return nil, fmt.Errorf("read %s: column %q is there twice", name, header[i])
 		}
 	}
+	s.guarded = slices.Contains(header, RefusedColumn)
 	s.header, s.filled, s.used = header, make([]bool, len(header)), make([]bool, len(header))
 	return s, nil
 }
@@ -171,8 +174,16 @@ func (r *sheetRow) cell(i int) string {
 		r.cells[i], _ = charmap.Windows1252.NewDecoder().String(r.cells[i]) // which decodes every byte
 		r.warn(r.place, fmt.Sprintf("%s is not UTF-8, and read as Windows-1252: %q", r.header[i], r.cells[i]))
 	}
-	return strings.TrimSpace(r.cells[i])
+	cell := strings.TrimSpace(r.cells[i])
+	if r.guarded {
+		cell = formulaGuard.ReplaceAllString(cell, "$1")
+	}
+	return cell
 }
+
+// formulaGuard is the apostrophe that the portal puts before what a spreadsheet would
+// take for a formula, in a file of refused rows.
+var formulaGuard = regexp.MustCompile(`^'([=+\-@\t\r\n＝＋－＠])`)
 
 // reject refuses the row for the first of the columns that is there.
 func (r *sheetRow) reject(columns, message string) *Rejection {

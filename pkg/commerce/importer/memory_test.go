@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/ops/importer"
+	"github.com/commerce-integration/service/pkg/commerce/importer"
 )
 
 // largeFiles are a product file of a shop system, whose products have ten
