@@ -145,8 +145,8 @@ func (a *area) verify(r *api.Request) (*source.Source, error) {
 
 // find reads a source, or goes by what it read within the last seconds.
 func (a *area) find(ctx context.Context, text string) (k known, err error) {
-	id, err := value.ParseID(text)
-	if err != nil {
+	id, wrong := value.ParseID(text)
+	if wrong != nil {
 		return k, nil
 	}
 	if k = a.known.Get(id); a.clock().Before(k.until) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,6 +51,7 @@ type harness struct {
 type faults struct {
 	*dynamo.Table
 	queue.Posts
+	mu         sync.Mutex // of step
 	step, dies int
 	after      bool
 }
@@ -57,15 +59,17 @@ type faults struct {
 var errKilled = fault.Busy(errors.New("killed"))
 
 func (f *faults) do(call func() error) error {
+	f.mu.Lock()
 	f.step++
-	if f.step == f.dies && !f.after {
+	dies := f.step == f.dies
+	f.mu.Unlock()
+	if dies && !f.after {
 		return errKilled
 	}
-	err := call()
-	if f.step == f.dies {
-		return errKilled
+	if err := call(); err != nil || !dies {
+		return err
 	}
-	return err
+	return errKilled
 }
 
 func (f *faults) ChangeShopObject(ctx context.Context, s *source.Source, kind commerce.Kind, id string, change func(*source.Object) bool) error {

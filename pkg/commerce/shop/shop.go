@@ -148,21 +148,22 @@ func withoutNil(r record) {
 	}
 }
 
-// branded gives a product its brand, as the importer's formats do.
-func (r record) branded(vendor string) {
+// branded gives a product its brand, and its attributes the name, as the importer's
+// formats do.
+func (r record) branded(attributes record, vendor string) {
 	if vendor != "" {
 		r["brandId"] = derive("brand/" + vendor)
-		r["attributes"].(record)["vendor"] = vendor
+		attributes["vendor"] = vendor
 	}
 }
 
 // categorized gives a product its categories, the main one first.
-func (r record) categorized(paths []string) {
+func (r record) categorized(attributes record, paths []string) {
 	if len(paths) > 0 {
 		r["categoryId"] = derive("category/" + paths[0])
 	}
 	if len(paths) > 1 {
-		r["attributes"].(record)["categories"] = paths
+		attributes["categories"] = paths
 	}
 }
 

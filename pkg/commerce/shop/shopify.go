@@ -50,25 +50,25 @@ func shopifyProduct(ns ids, p node) (*Event, error) {
 			key, name, options[option] = append(key, chosen), append(name, chosen), chosen
 		}
 		part.ID = ns.derive(key...)
+		attributes := record{
+			"handle": handle, "productType": p.get("product_type"), "compareAtPrice": v.get("compare_at_price"),
+			"grams": v.get("grams"), "weightUnit": v.get("weight_unit"), "taxCode": v.get("tax_code"),
+		}
 		r := record{
 			"id": part.ID, "name": strings.Join(name, " - "), "description": p.get("body_html"),
 			"type": "PHYSICAL", "unit": "PIECE", "isActive": p.is("status", "active") && p.text("published_at") != "",
 			"tags": texts(strings.Split(p.text("tags"), ",")), "images": shopifyImages(p, v),
 			"sku": v.get("sku"), "barcode": v.get("barcode"), "sellingPrice": v.amount("price"),
-			"trackInventory": v.text("inventory_management") != "",
-			"attributes": record{
-				"handle": handle, "productType": p.get("product_type"), "compareAtPrice": v.get("compare_at_price"),
-				"grams": v.get("grams"), "weightUnit": v.get("weight_unit"), "taxCode": v.get("tax_code"),
-			},
+			"trackInventory": v.text("inventory_management") != "", "attributes": attributes,
 		}
 		if shipped, given := v["requires_shipping"].(bool); given && !shipped {
 			r["type"] = "DIGITAL"
 		}
 		if len(options) > 0 {
-			r["attributes"].(record)["options"] = options
+			attributes["options"] = options
 		}
-		r.branded(p.text("vendor"))
-		r.categorized(categories)
+		r.branded(attributes, p.text("vendor"))
+		r.categorized(attributes, categories)
 		part.Record = r.encode()
 		e.Parts = append(e.Parts, part)
 	}

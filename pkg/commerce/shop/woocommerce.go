@@ -62,16 +62,17 @@ func wooProduct(ns ids, p node) (*Event, error) {
 			options[a.text("name")] = chosen
 		}
 	}
+	attributes := record{
+		"slug": p.get("slug"), "shortDescription": p.get("short_description"), "inStock": p.get("stock_status"),
+		"taxClass": p.get("tax_class"), "externalUrl": p.get("external_url"),
+	}
 	r := record{
 		"id": part.ID, "name": p.get("name"), "description": p.get("description", "short_description"), "type": "PHYSICAL", "unit": "PIECE",
 		"isActive": p.is("status", "publish"), "tags": texts(of(p.list("tags"), "name")),
 		"images": texts(append([]string{p.object("image").text("src")}, of(p.list("images"), "src")...)),
 		"sku":    p.get("sku"), "barcode": p.get("global_unique_id"), "sellingPrice": p.amount("price", "regular_price"),
 		"trackInventory": p.flag("manage_stock"), "reorderPoint": p.amount("low_stock_amount"),
-		"attributes": record{
-			"slug": p.get("slug"), "shortDescription": p.get("short_description"), "inStock": p.get("stock_status"),
-			"taxClass": p.get("tax_class"), "externalUrl": p.get("external_url"),
-		},
+		"attributes": attributes,
 	}
 	switch {
 	case p.is("type", "grouped"):
@@ -80,19 +81,19 @@ func wooProduct(ns ids, p node) (*Event, error) {
 		r["type"] = "DIGITAL"
 	}
 	if p.flag("on_sale") {
-		r["attributes"].(record)["compareAtPrice"] = p.get("regular_price")
+		attributes["compareAtPrice"] = p.get("regular_price")
 	}
 	if len(options) > 0 {
-		r["attributes"].(record)["options"] = options
+		attributes["options"] = options
 	}
 	if brands := texts(of(p.list("brands"), "name")); len(brands) > 0 {
-		r.branded(brands[0])
+		r.branded(attributes, brands[0])
 	}
 	categories := texts(of(p.list("categories"), "name"))
 	if len(categories) > 0 {
 		e.Category = categories[0]
 	}
-	r.categorized(categories)
+	r.categorized(attributes, categories)
 	if quantity, given := p.amount("stock_quantity").(value.Amount); given && p.flag("manage_stock") {
 		part.OnHand = jsontext.Value(quantity.String())
 	}
