@@ -4,7 +4,8 @@
 # from it without a warning, which compile: Python's only if java is the first
 # argument. Then it runs the tests of the
 # packages in pkg/client against a service of their own, and has dlt and Airbyte
-# copy its records as the guide says, and libraries of OAuth 2.0 ask its owner.
+# copy its records as the guide says, with java also while they and the service are
+# killed, and libraries of OAuth 2.0 ask its owner.
 # Everything lies in .build/clients.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -93,12 +94,14 @@ echo "The guide's programs: dlt, Airbyte"
 tools=$out/tools
 guide=pkg/api/docs/guides/tools.md
 mkdir -p "$tools"
-for program in "python copy_dlt.py" "yaml manifest.yaml"; do
+for program in "python copy_dlt.py" "python copy_lists.py" "yaml manifest.yaml"; do
 	sed -n "/^\`\`\`$program\$/,/^\`\`\`\$/p" "$guide" | sed '1d;$d' >"$tools/${program#* }"
 done
 [ -d "$tools/venv" ] || python3 -m venv "$tools/venv"
 "$tools/venv/bin/pip" install -q --disable-pip-version-check 'dlt[duckdb]==1.31.0' airbyte-cdk==7.39.1 authlib==1.9.10
 "$tools/venv/bin/python" .tools/clients/tools.py "$COMMERCE_RUN" "$tools"
+# In a shell of its own, with which its service ends.
+[ "${1:-}" != java ] || (serve "$out/killed" --processes && "$tools/venv/bin/python" .tools/clients/keep.py "$out/killed/run.json" "$tools")
 
 echo "OAuth 2.0: openid-client, Authlib"
 cp "$settings/authorize.mjs" "$out/node/" # beside what it imports
