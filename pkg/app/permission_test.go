@@ -164,6 +164,13 @@ func TestFunctionsMayDoWhatTheyDo(t *testing.T) {
 		deletion := `{"organizationId":"` + w.Org.String() + `","kind":"` + string(kind) + `","op":"delete","record":{"id":"` + value.NewID().String() + `"}}`
 		records = append(records, events.SQSMessage{MessageId: string(kind), Body: deletion})
 	}
+	for _, name := range []string{"a", "b"} { // the second goes into the ledger
+		records = append(records, events.SQSMessage{MessageId: name, Body: `{"organizationId":"` + w.Org.String() + `","kind":"stock","op":"adjust",` +
+			`"record":{"productId":"` + w.App.String() + `","delta":1,"adjustmentId":"` + name + `"}}`})
+		if answer, err := take(t.Context(), events.SQSEvent{Records: records[len(records)-1:]}); err != nil || len(answer.BatchItemFailures) > 0 {
+			t.Fatalf("ingest: %+v, %v", answer, err)
+		}
+	}
 	if answer, err := take(t.Context(), events.SQSEvent{Records: records}); err != nil || len(answer.BatchItemFailures) > 0 {
 		t.Fatalf("ingest: %+v, %v", answer, err)
 	}

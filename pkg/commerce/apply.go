@@ -151,7 +151,7 @@ func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
 		return nil, under("record", err)
 	}
 	switch newer := age(old, c); {
-	case newer < 0, newer == 0 && old.Deleted:
+	case newer < 0, newer == 0 && (old.Deleted || old.Adjusted): // what was adjusted since is another's change
 		return nil, nil
 	}
 	if next.Doc, err = encodeBounded(r); err != nil {
@@ -164,7 +164,7 @@ func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
 	if live && !c.ExternalRef.Given {
 		next.ExternalRef = old.ExternalRef
 	}
-	if live && sameContent(old, next) {
+	if live && !old.Unpublished && sameContent(old, next) {
 		return raiseVersion(old, c), nil
 	}
 	if age(old, c) == 0 {

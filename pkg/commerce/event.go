@@ -60,6 +60,8 @@ type recordEvent struct {
 	happened func(was, is states) bool
 	before   string // the fields in which the kind's example record differs before the change; "": in none
 	example  string // the fields whose change means the event
+	// lowAt is the threshold of the example's product; 0: it plays no part.
+	lowAt value.Amount
 }
 
 // lifecycle are the events that every kind has. what names a record of the
@@ -117,7 +119,7 @@ func Events(old, next *Stored) ([]WebhookPayload, error) {
 	}
 	types := []string{string(next.Kind) + verb}
 	if !next.Deleted {
-		types = append(types, transitions(next.Kind, before, after)...)
+		types = append(types, transitions(next, before, after)...)
 	}
 	return payloads(next, after, data, types)
 }
@@ -182,6 +184,9 @@ func payloads(next *Stored, fields members, data WebhookData, types []string) ([
 type states struct {
 	status, payment, fulfillment string
 	refunded                     value.Amount
+	stocked                      bool          // it is a row of stock
+	available                    value.Amount  // of that
+	lowAt                        *value.Amount // its threshold, of the change that made it
 }
 
 func statesOf(m members) (s states) {
@@ -195,6 +200,9 @@ func statesOf(m members) (s states) {
 			s.fulfillment = string(text(m[i].value))
 		case "refundedTotal":
 			s.refunded, _ = value.ParseAmount(string(m[i].value))
+		case "available":
+			s.available, _ = value.ParseAmount(string(m[i].value))
+			s.stocked = true
 		}
 	}
 	return s
@@ -202,9 +210,10 @@ func statesOf(m members) (s states) {
 
 // transitions returns the types of the state changes between two revisions,
 // in the order of the catalogue; before is empty when there was none.
-func transitions(kind Kind, before, after members) (types []string) {
+func transitions(next *Stored, before, after members) (types []string) {
 	was, is := statesOf(before), statesOf(after)
-	for _, e := range kind.known().events {
+	is.lowAt = next.LowAt
+	for _, e := range next.Kind.known().events {
 		if e.happened != nil && e.happened(was, is) {
 			types = append(types, e.name)
 		}

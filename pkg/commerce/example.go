@@ -57,6 +57,10 @@ func ExampleChanges(eventType string, id value.ID) []Change {
 		for i := range changes {
 			changes[i].Record = overlay(changes[i].Record, `{"`+named+`": "`+id.String()+`"}`)
 		}
+		if e.lowAt != 0 {
+			product := overlay(jsontext.Value(productKind.sample), `{"id": "`+id.String()+`", "reorderPoint": `+e.lowAt.String()+`}`)
+			changes = append([]Change{{Kind: KindProduct, Op: OpPut, OrganizationID: exampleOrganization, Record: product}}, changes...)
+		}
 		return changes
 	}
 	return nil
@@ -70,6 +74,9 @@ func exampleEvent(d *definition, e recordEvent) WebhookPayload {
 		stored, err := Apply(next, change, exampleStored+value.Time(at)*(exampleChanged-exampleStored))
 		if err != nil || stored == nil {
 			panic(fmt.Sprintf("commerce: example of %s: nothing to store, %v", e.name, err))
+		}
+		if e.lowAt != 0 {
+			stored.LowAt = &e.lowAt
 		}
 		before, next = next, stored
 	}

@@ -177,10 +177,11 @@ type Op string
 const (
 	OpPut    Op = "put"
 	OpDelete Op = "delete"
+	OpAdjust Op = "adjust" // of stock
 )
 
 // Values lists what the type accepts.
-func (Op) Values() []string { return []string{string(OpPut), string(OpDelete)} }
+func (Op) Values() []string { return []string{string(OpPut), string(OpDelete), string(OpAdjust)} }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (o *Op) UnmarshalText(b []byte) error { return parseEnum(o, b) }

@@ -50,8 +50,8 @@ const Alone = -1
 type PostedRecord struct {
 	OrganizationID value.ID       `json:"-"`
 	Kind           Kind           `json:"kind" doc:"The kind of the record: product, category, order, customer, invoice or stock."`
-	Op             Op             `json:"op" doc:"put replaces the whole record: an absent field takes its default. delete removes it and needs only the id."`
-	Record         jsontext.Value `json:"record" doc:"The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description; of stock productId and onHand. Stock is known by its productId, siteId and locationRef and needs no id. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored."`
+	Op             Op             `json:"op" doc:"put replaces the whole record: an absent field takes its default. delete removes it and needs only the id. adjust adds a delta to the onHand of a row of stock, and takes neither version nor silent."`
+	Record         jsontext.Value `json:"record" doc:"The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description; of stock productId and onHand. For an adjust: productId, siteId, locationRef, delta, adjustmentId, which counts once in 24 hours for each row and has at most 120 characters, and min, below which onHand must not come; productId, delta and adjustmentId are required. Stock is known by its productId, siteId and locationRef and needs no id. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored."`
 	Sites          Sites          `json:"siteIds" required:"false" maxItems:"1000" doc:"The sites that show the product; only for products. Empty or null: every site. Absent: the sites stay as they are."`
 	ExternalRef    Reference      `json:"externalRef" required:"false" nullable:"true" maxLength:"120" doc:"The product's id in another system; only for products, which can be listed by it. Empty or null: none. Absent: it stays as it is."`
 	Version        *int64         `json:"version" required:"false" nullable:"false" minimum:"0" doc:"A number that increases with each change of the record, such as a row version. A number lower than the stored one changes nothing. Absent: the last message wins."`
@@ -215,6 +215,12 @@ func (c *Change) check() error {
 		return required("record")
 	case c.Record.Kind() != '{':
 		return fault.Field(fault.InBody, "record", fault.DetailType, "must be an object")
+	case c.Op == OpAdjust && c.Kind != KindStock:
+		return fault.Field(fault.InBody, "op", fault.DetailNotAllowed, "adjust is for stock only")
+	case c.Op == OpAdjust && c.Version != nil:
+		return fault.Field(fault.InBody, "version", fault.DetailNotAllowed, "is not for adjust: adjustments add up, in any order")
+	case c.Op == OpAdjust && c.Silent:
+		return fault.Field(fault.InBody, "silent", fault.DetailNotAllowed, "is not for adjust: adjustments are stored together")
 	case c.Version != nil && *c.Version < 0:
 		return fault.Field(fault.InBody, "version", fault.DetailOutOfRange, "must be 0 or more")
 	case c.Sites.Given && !c.Kind.known().sites:

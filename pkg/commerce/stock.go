@@ -23,7 +23,25 @@ var stockKind = &definition{
 		{Name: "locationRef", Description: "The location."},
 		{Name: "available", Kind: lists.Amount, Column: "available", Description: "The quantity that can be sold."},
 	},
-	events: lifecycle(KindStock, "A row of stock", "A quantity of a row of stock changed.", `{"onHand": 36}`),
+	events: append(lifecycle(KindStock, "A row of stock", "A quantity of a row of stock changed. Adjustments within a second are one change.", `{"onHand": 36}`),
+		recordEvent{
+			name: "stock.low", text: "What is available of a row fell to the product's reorderPoint or, where it has none, its minStockLevel. " +
+				"A product's change, and a row's first quantity, cross nothing.",
+			happened: func(was, is states) bool {
+				return was.stocked && is.lowAt != nil && was.available > *is.lowAt && is.available <= *is.lowAt
+			},
+			example: `{"onHand": 36}`, lowAt: 40 * value.AmountScale,
+		},
+		recordEvent{
+			name: "stock.out", text: "What is available of a row fell to 0 or below.",
+			happened: func(was, is states) bool { return was.stocked && was.available > 0 && is.available <= 0 },
+			example:  `{"onHand": 4}`,
+		},
+		recordEvent{
+			name: "stock.back", text: "Something is available of a row again, which had 0 or less.",
+			happened: func(was, is states) bool { return was.stocked && was.available <= 0 && is.available > 0 },
+			before:   `{"onHand": 4}`, example: `{"onHand": 48}`,
+		}),
 	sample: `{
 		"productId": "0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5", "siteId": "0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7",
 		"locationRef": "Berlin, shelf 12", "onHand": 48, "reserved": 4}`,
@@ -58,16 +76,11 @@ func (in *stockInput) complete(d *draft) any {
 	s := &in.Stock
 	d.require("productId", !s.ProductID.IsZero())
 	d.require("onHand", in.OnHand != nil)
-	if s.LocationRef != nil && *s.LocationRef == "" {
-		s.LocationRef = nil
-	}
+	d.location(&s.LocationRef)
 	if !s.ProductID.IsZero() {
 		d.derive(&s.ID, StockID(d.organization, s.ProductID, s.SiteID, s.LocationRef))
 	}
 	d.adopt(s.ID, &s.OrganizationID)
-	if utf8.RuneCountInString(value.Or(s.LocationRef, "")) > maxLocationRef {
-		d.refuse("locationRef", fault.DetailOutOfRange, "must have at most %d characters", maxLocationRef)
-	}
 	s.OnHand, s.Reserved = value.Or(in.OnHand, 0), value.Or(in.Reserved, 0)
 	d.notNegative("reserved", in.Reserved)
 	var inRange bool
@@ -76,6 +89,17 @@ func (in *stockInput) complete(d *draft) any {
 	}
 	s.CreatedAt, s.UpdatedAt = d.times(in.CreatedAt)
 	return s
+}
+
+// location checks a locationRef. A blank one is none.
+func (d *draft) location(ref **string) {
+	switch {
+	case *ref == nil:
+	case **ref == "":
+		*ref = nil
+	case utf8.RuneCountInString(**ref) > maxLocationRef:
+		d.refuse("locationRef", fault.DetailOutOfRange, "must have at most %d characters", maxLocationRef)
+	}
 }
 
 // stockNamespace is the namespace of rows' identifiers, a constant of the service.

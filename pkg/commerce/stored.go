@@ -25,6 +25,10 @@ type Stored struct {
 	Version        *int64         // the sender's; nil when it never gave one
 	Deleted        bool
 	Silent         bool // the change that made this revision emits no events
+	// Of a row of stock:
+	LowAt       *value.Amount // the threshold of its product at this revision; nil where it has none or is not below the last
+	Adjusted    bool          // there were adjustments since the put
+	Unpublished bool          // Doc has adjustments that the table's record of this revision has not
 	// Arrived is when the change that made this revision was sent; 0 when that
 	// is not known.
 	Arrived value.Time

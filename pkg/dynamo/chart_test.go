@@ -71,6 +71,10 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	must(t, table.PutRecord(ctx, nil, &record))
 	tombstone := commerce.Stored{OrganizationID: org, Kind: commerce.KindOrder, ID: value.NewID(), Revision: now, Deleted: true}
 	must(t, table.PutRecord(ctx, nil, &tombstone))
+	row := &commerce.StockRow{Record: &commerce.Stored{OrganizationID: org, Kind: commerce.KindStock, ID: value.NewID(), Revision: now, Doc: []byte("{}")}}
+	must(t, table.PutRecord(ctx, nil, row.Record))
+	_, err = table.AdjustStock(ctx, org, row.Record.ID, row, &commerce.Adjusted{Counted: []string{"a"}, Ahead: 1})
+	must(t, err)
 	_, _, err = table.ReplaceWindow(ctx, "application", 0, window.Window{Version: 1})
 	must(t, err)
 	must(t, table.FinishDay(ctx, "application", window.Window{Version: 1, Head: window.At(time.Now())}))

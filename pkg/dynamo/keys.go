@@ -65,6 +65,8 @@ const (
 	typeSourceOrg    = "srcorg"
 	typeShopObject   = "obj"
 	typeShopItem     = "itm"
+	typeLedger       = "led"
+	typeAdjustment   = "adj"
 )
 
 // Shards is the number of partition keys of an organization's records of a kind, of
@@ -122,6 +124,16 @@ func hexDigit(n int) string { return strconv.FormatInt(int64(n), 16) }
 
 func recordKey(org value.ID, kind string, id value.ID) key {
 	return key{recordPartition(org, kind, shardOf(id)), id.String()}
+}
+
+// stockPartition holds the ledger and the adjustments of a row of stock, apart from the
+// records, which are read by the shard.
+func stockPartition(org, id value.ID) string { return "ORG#" + org.String() + "#STOCK#" + id.String() }
+
+func ledgerKey(org, id value.ID) key { return key{stockPartition(org, id), "LEDGER"} }
+
+func adjustmentKey(org, id value.ID, name string) key {
+	return key{stockPartition(org, id), "ADJUSTMENT#" + name}
 }
 
 // deliveryKind takes the place of a record's kind in the keys of deliveries.

@@ -135,16 +135,8 @@ func (*Changed) Unwrap() error { return fault.ErrChanged }
 // own earlier try, which the SDK repeats when a connection breaks after the
 // answer, has succeeded.
 func (t *Table) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
-	based := t.ifAbsentOrExpired()
-	if previous != nil {
-		ifVersion := when("attribute_not_exists(ver)", nil)
-		if previous.Version != nil {
-			ifVersion = ifEqual(attrVersion, *previous.Version)
-		}
-		based = ifRevision(previous.Revision).and(ifVersion)
-	}
 	it := encodeRecord(next)
-	current, done, err := t.putItem(ctx, "put a record", t.put(it, based))
+	current, done, err := t.putItem(ctx, "put a record", t.put(it, t.ifBasedOn(previous)))
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", next.Kind, next.ID, err)
 	}
@@ -159,6 +151,19 @@ func (t *Table) PutRecord(ctx context.Context, previous, next *commerce.Stored) 
 		return err
 	}
 	return &Changed{changed}
+}
+
+// ifBasedOn is the condition that the stored record is the previous one, nil when there
+// was none.
+func (t *Table) ifBasedOn(previous *commerce.Stored) condition {
+	if previous == nil {
+		return t.ifAbsentOrExpired()
+	}
+	ifVersion := when("attribute_not_exists(ver)", nil)
+	if previous.Version != nil {
+		ifVersion = ifEqual(attrVersion, *previous.Version)
+	}
+	return ifRevision(previous.Revision).and(ifVersion)
 }
 
 func sameRecord(a, b item) bool {
@@ -187,6 +192,12 @@ func encodeRecord(s *commerce.Stored) item {
 	if s.Arrived != 0 {
 		it[attrArrived] = num(s.Arrived)
 	}
+	if s.Adjusted {
+		it[attrAdjusted] = boolean(true)
+	}
+	if s.LowAt != nil {
+		it[attrLowAt] = num(int64(*s.LowAt))
+	}
 	if at, deleted := s.ExpiresAt(); deleted {
 		it[attrDeleted] = boolean(true)
 		it[attrExpires] = expiry(at)
@@ -214,7 +225,10 @@ func decodeRecord(it item) (*commerce.Stored, error) {
 	s := &commerce.Stored{
 		Revision: getTime(it, attrRevision), Arrived: getTime(it, attrArrived),
 		Deleted: getBool(it, attrDeleted), Silent: getBool(it, attrSilent),
-		ExternalRef: getString(it, attrRef),
+		ExternalRef: getString(it, attrRef), Adjusted: getBool(it, attrAdjusted),
+	}
+	if _, ok := it[attrLowAt]; ok {
+		s.LowAt = new(value.Amount(getNumber(it, attrLowAt)))
 	}
 	k := keyOf(it)
 	var orgErr, kindErr, idErr, sitesErr error
@@ -275,7 +289,8 @@ type Found struct {
 // strongly consistent. The references must be distinct. It answers in their order:
 // one that cannot be decoded leaves the others alone. Keys of signed senders are not
 // checked any more. Their item is looked for in the same call, until this process has
-// once found that the organization has none: nothing makes one.
+// once found that the organization has none: nothing makes one. A row of stock has what
+// its ledger holds.
 func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 	keys, at := make([]key, len(refs)), make(map[key]int, len(refs))
 	for i, r := range refs {
@@ -286,21 +301,29 @@ func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 		if !t.SendsUnsigned(r.OrganizationID) {
 			keys = append(keys, senderKeysKey(r.OrganizationID))
 		}
+		if r.Kind == commerce.KindStock {
+			keys = append(keys, ledgerKey(r.OrganizationID, r.ID))
+		}
 	}
 	items, err := t.batchGet(ctx, keys, true)
 	if err != nil {
 		return slices.Repeat([]Found{{Err: err}}, len(refs))
 	}
-	found, signed := make([]Found, len(refs)), map[key]bool{}
+	found, others := make([]Found, len(refs)), map[key]item{}
 	for _, it := range t.live(items) {
 		if i, isRecord := at[keyOf(it)]; isRecord {
 			found[i].Stored, found[i].Err = decodeRecord(it)
 		} else {
-			signed[keyOf(it)] = true
+			others[keyOf(it)] = it
 		}
 	}
 	for i, r := range refs {
-		if found[i].SenderKeys = signed[senderKeysKey(r.OrganizationID)]; !found[i].SenderKeys {
+		if r.Kind == commerce.KindStock && found[i].Err == nil {
+			row := &commerce.StockRow{Record: found[i].Stored}
+			readLedger(row, others[ledgerKey(r.OrganizationID, r.ID)])
+			found[i].Stored, found[i].Err = row.Current()
+		}
+		if found[i].SenderKeys = others[senderKeysKey(r.OrganizationID)] != nil; !found[i].SenderKeys {
 			t.unsigned.Set(r.OrganizationID, true)
 		}
 	}

@@ -157,6 +157,13 @@ func (t *Table) remove(k key, c condition) write {
 	}}
 }
 
+// check is a condition of a transaction on an item that it does not write.
+func (t *Table) check(k key, c condition) write {
+	return write{ConditionCheck: &types.ConditionCheck{
+		TableName: &t.name, Key: k.item(), ConditionExpression: c.text(), ExpressionAttributeValues: c.values,
+	}}
+}
+
 // putItem makes one put. When its condition does not hold, nothing is written:
 // done is false, and current is the item as it is, nil if there is none. Each
 // kind of write has a method of its own, so that the linker leaves out of a

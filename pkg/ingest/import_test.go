@@ -20,6 +20,7 @@ type imports struct {
 	mu        sync.Mutex
 	moved     []string
 	postponed []string
+	later     []string
 	fail      bool
 }
 

@@ -17,6 +17,7 @@
 // and however many messages are refused, the receipts of an organization share
 // its partitions evenly and expire. After the receipt all refused records go to
 // their queue.
+// Adjustments of one row of stock are stored together, in transactions of their own.
 // Package commerce decides what a record must look like and which change wins.
 package ingest
 
@@ -59,6 +60,11 @@ type Store interface {
 	ReadRecords(ctx context.Context, refs []dynamo.RecordRef) []dynamo.Found
 	CreateRecords(ctx context.Context, records []*commerce.Stored) []error
 	PutRecord(ctx context.Context, previous, next *commerce.Stored) error
+	// Record returns nil when there is none.
+	Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error)
+	StockRow(ctx context.Context, org, id value.ID, adjustments []string) (*commerce.StockRow, error)
+	// AdjustStock is not done when the row is not as it was read.
+	AdjustStock(ctx context.Context, org, id value.ID, row *commerce.StockRow, next *commerce.Adjusted) (done bool, err error)
 	// Receipt returns nil when there is none.
 	Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error)
 	// CompleteReceipt does nothing to one that was completed.
@@ -81,6 +87,8 @@ type Queues interface {
 	// Origin returns the id of a message when it was first sent, "" when that is not
 	// known, and when that was, 0 when that is not known.
 	Origin(m *events.SQSMessage) (messageID string, arrived value.Time)
+	// SendLater sends a message of an organization to the records queue.
+	SendLater(ctx context.Context, org value.ID, body []byte, delay time.Duration) error
 	// Postpone changes the messages' visibility: they come again later, the
 	// later the more often they were received.
 	Postpone(ctx context.Context, messages ...*events.SQSMessage) error

@@ -42,7 +42,7 @@ func (g *Ingester) apply(ctx context.Context, messages []*message) {
 	g.read(ctx, slices.DeleteFunc(slices.Clone(subjects), g.looksNew))
 	var known, unknown []*subject
 	for _, s := range subjects {
-		if s.stored == nil {
+		if s.stored == nil && !s.adjusts() {
 			unknown = append(unknown, s)
 		} else {
 			known = append(known, s)
@@ -168,7 +168,11 @@ func (g *Ingester) create(ctx context.Context, subjects []*subject) {
 func (g *Ingester) finish(ctx context.Context, subjects []*subject) {
 	parallel.Each(maxParallelWrites, slices.All(subjects), func(_ int, s *subject) {
 		for len(s.changes) > 0 && s.err == nil {
-			s.err = retry.Contended(ctx, maxWriteConflicts, func() (done bool, err error) { return g.makeNext(ctx, s) })
+			step := g.makeNext
+			if s.adjusts() {
+				step = g.adjust
+			}
+			s.err = retry.Contended(ctx, maxWriteConflicts, func() (done bool, err error) { return step(ctx, s) })
 		}
 	})
 }
@@ -180,6 +184,9 @@ func (g *Ingester) makeNext(ctx context.Context, s *subject) (done bool, err err
 	if next == nil {
 		return true, s.err
 	}
+	if err = g.setThreshold(ctx, s.stored, next); err != nil {
+		return false, err
+	}
 	err = g.store.PutRecord(ctx, s.stored, next)
 	switch {
 	case err == nil:
@@ -187,14 +194,18 @@ func (g *Ingester) makeNext(ctx context.Context, s *subject) (done bool, err err
 		return true, nil
 	case s.learn(err):
 		return false, nil
+	case errors.Is(err, fault.ErrChanged):
+		g.read(ctx, []*subject{s})
+		return false, s.err
 	}
 	return false, err
 }
 
-// learn takes what is stored from the error of a write that met it.
+// learn takes what is stored from the error of a write that met it. Of stock it lacks
+// what the ledger holds.
 func (s *subject) learn(err error) bool {
 	var changed *dynamo.Changed
-	found := errors.As(err, &changed)
+	found := errors.As(err, &changed) && s.ref.Kind != commerce.KindStock
 	if found {
 		s.stored = changed.Current
 	}
@@ -205,9 +216,9 @@ func (g *Ingester) now() value.Time { return value.TimeOf(g.clock()) }
 
 // next applies the next change to the stored record and returns what to store,
 // nil when no change is left or one fails. It passes over changes that are
-// refused or change nothing.
+// refused or change nothing, and ends before an adjustment.
 func (s *subject) next(now value.Time) *commerce.Stored {
-	for len(s.changes) > 0 && s.err == nil {
+	for len(s.changes) > 0 && s.err == nil && !s.adjusts() {
 		c := s.changes[0]
 		next, err := commerce.Apply(s.stored, c.Change, now)
 		var refused *fault.Error
@@ -224,6 +235,9 @@ func (s *subject) next(now value.Time) *commerce.Stored {
 	}
 	return nil
 }
+
+// adjusts reports whether the next change is an adjustment.
+func (s *subject) adjusts() bool { return len(s.changes) > 0 && s.changes[0].Op == commerce.OpAdjust }
 
 // made notes that the record that next returned is stored.
 func (s *subject) made(stored *commerce.Stored) { s.stored, s.changes = stored, s.changes[1:] }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -85,6 +86,11 @@ func (r Records) Origin(m *events.SQSMessage) (messageID string, arrived value.T
 		return messageID, 0
 	}
 	return messageID, value.Time(at)
+}
+
+// SendLater sends a message of an organization's records with a delay.
+func (r Records) SendLater(ctx context.Context, org value.ID, body []byte, delay time.Duration) error {
+	return r.records.Send(ctx, Message{Body: string(body), Group: org.String(), Delay: delay})
 }
 
 // Posts is the records queue for records that are posted to the API.

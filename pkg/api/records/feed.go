@@ -68,12 +68,18 @@ const (
 // Change is a record that changed, as it is now, or its deletion.
 type Change struct {
 	Kind      commerce.Kind   `json:"kind" doc:"The kind of the record; an open enumeration."`
-	Op        commerce.Op     `json:"op" doc:"put: the record exists, as object shows it. delete: it was deleted."`
+	Op        changeOp        `json:"op" doc:"put: the record exists, as object shows it. delete: it was deleted."`
 	ID        value.ID        `json:"id" doc:"The id of the record."`
 	ChangedAt value.Time      `json:"changedAt" doc:"The updatedAt of the object, or the time of the deletion. It never decreases from one change of a record to the next."`
 	Object    *map[string]any `json:"object" doc:"The record as GET answers it by id. null when it was deleted."`
 	Cursor    string          `json:"cursor" doc:"The cursor to send as after to go on behind this change. As text it is greater than those of the changes before."`
 }
+
+// changeOp is what became of a record.
+type changeOp commerce.Op
+
+// Values lists what clients see.
+func (changeOp) Values() []string { return []string{string(commerce.OpPut), string(commerce.OpDelete)} }
 
 // ChangesMeta says how to go on.
 type ChangesMeta struct {

@@ -1499,10 +1499,10 @@ type PostedRecord struct {
 	// Kind The kind of the record: product, category, order, customer, invoice or stock.
 	Kind string `json:"kind"`
 
-	// Op put replaces the whole record: an absent field takes its default. delete removes it and needs only the id.
+	// Op put replaces the whole record: an absent field takes its default. delete removes it and needs only the id. adjust adds a delta to the onHand of a row of stock, and takes neither version nor silent.
 	Op string `json:"op"`
 
-	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description; of stock productId and onHand. Stock is known by its productId, siteId and locationRef and needs no id. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored.
+	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description; of stock productId and onHand. For an adjust: productId, siteId, locationRef, delta, adjustmentId, which counts once in 24 hours for each row and has at most 120 characters, and min, below which onHand must not come; productId, delta and adjustmentId are required. Stock is known by its productId, siteId and locationRef and needs no id. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored.
 	Record map[string]interface{} `json:"record"`
 
 	// Silent Store and list the record without an event.
@@ -3797,9 +3797,15 @@ func newPayload(eventType string) any {
 		return new(ProductEvent)
 	case "product.updated":
 		return new(ProductEvent)
+	case "stock.back":
+		return new(StockEvent)
 	case "stock.created":
 		return new(StockEvent)
 	case "stock.deleted":
+		return new(StockEvent)
+	case "stock.low":
+		return new(StockEvent)
+	case "stock.out":
 		return new(StockEvent)
 	case "stock.updated":
 		return new(StockEvent)

@@ -42,6 +42,8 @@ func Forms() []Form {
 		{"delivery", "evt", "ORG#{org}#EVENT#{shard}", "{delivery}", due + "|UNSENT#{endpoint}#{shard}|HELD#{endpoint}#{shard}", "{time}#{delivery}", true, "one; all of a shard; due ones; HELD and FAILED ones of an endpoint"},
 		{"request", "req", "ORG#{org}#REQUEST#{hash}", "REQUEST", "", "", true, "one, by its idempotency key"},
 		{"receipt", "rcp", "ORG#{org}#RECEIPT#{shard}", "{receipt}", "", "", true, "one; the latest of every shard"},
+		{"ledger of stock", "led", "ORG#{org}#STOCK#{record}", "LEDGER", "", "", false, "one, with its record"},
+		{"adjustment", "adj", "ORG#{org}#STOCK#{record}", "ADJUSTMENT#{text}", "", "", true, "those of a message"},
 		{"record", "rec", "ORG#{org}#{KIND}#{shard}", "{record}", "", "", true, "one; all of a kind's shard (only tombstones expire)"},
 		{"organization", "org", "ORGANIZATIONS", "{org}", "", "", false, "all"},
 		{"audit entry", "aud", "ORG#{org}#AUDIT", "{entry}", "", "", true, "those of an organization in a span of time, the latest first"},

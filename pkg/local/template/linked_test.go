@@ -57,6 +57,8 @@ func partly() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"worker":  {"dynamodb.TransactWriteItems": {"dynamodb:UpdateItem"}},                     // of endpoints
 		"indexer": {"dynamodb.TransactWriteItems": {"dynamodb:PutItem", "dynamodb:UpdateItem"}}, // of tallies, of endpoints
+		// Of stock, whose records a transaction checks while only the ledger changes.
+		"ingest": {"dynamodb.TransactWriteItems": {"dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}},
 	}
 }
 
