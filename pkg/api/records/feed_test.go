@@ -39,7 +39,7 @@ func (a answer) changes(t tester) records.Changes {
 		t.Fatalf("%s: %s: %v", a.asked, a.body, err)
 	}
 	for _, change := range c.Data {
-		if (change.Op == commerce.OpPut) != (change.Object != nil) {
+		if (commerce.Op(change.Op) == commerce.OpPut) != (change.Object != nil) {
 			t.Errorf("%s: %s has %+v", a.asked, change.Op, change)
 		}
 	}
