@@ -77,7 +77,7 @@ func (f *follower) sync(t tester, query string) {
 				t.Errorf("%s: %s %s of %s after %s", a.asked, c.Op, c.ID, c.ChangedAt, f.last[key])
 			}
 			f.last[key] = c.ChangedAt
-			if delete(f.copy, key); c.Op == commerce.OpPut {
+			if delete(f.copy, key); commerce.Op(c.Op) == commerce.OpPut {
 				f.copy[key] = c.ChangedAt
 			}
 		}
