@@ -230,7 +230,7 @@ func TestEachChangeHasACursor(t *testing.T) {
 	for i, change := range all.Data {
 		cursors = append(cursors, change.Cursor)
 		rest := all.Data[i+1:]
-		if i+1 < len(all.Data) && all.Data[i+1].ID == change.ID && change.Op == commerce.OpDelete {
+		if i+1 < len(all.Data) && all.Data[i+1].ID == change.ID && commerce.Op(change.Op) == commerce.OpDelete {
 			rest = all.Data[i:] // deletions of one id stay together
 		}
 		var want, got []string

@@ -99,7 +99,7 @@ func TestCSVColumnsOfTheEnvelope(t *testing.T) {
 		}
 	}
 	for i, want := range []string{
-		"x.csv:5: validation_failed: op must be one of put, delete",
+		"x.csv:5: validation_failed: op must be one of put, delete, adjust",
 		"x.csv:6: validation_failed: version must be a whole number of at most 64 bits",
 	} {
 		if got := rejected[i].Error(); got != want {
