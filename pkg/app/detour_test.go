@@ -81,6 +81,13 @@ func detours() []detour {
 			w.client(m, "", to)
 			w.try(c, "DELETE", applications+"/"+m.ID, "")
 		}},
+		{"a new source", func(w *accessScene, c *credential, to reach) {
+			status, m := w.try(c, "POST", "/developers/sources", `{"kind":"SHOPIFY","name":"s","secret":"shpss_0123456789abcdef0123456789abcdef"}`)
+			if status == http.StatusCreated {
+				to[posts] = true
+				w.try(&credential{token: w.owner}, "DELETE", "/developers/sources/"+m.ID, "")
+			}
+		}},
 		{"a rotated client secret", func(w *accessScene, c *credential, to reach) {
 			for _, application := range []string{"{spare}", "{modest}"} {
 				_, m := w.try(c, "POST", applications+"/"+application+"/rotate-secret", "")

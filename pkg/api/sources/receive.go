@@ -143,12 +143,10 @@ func (a *area) verify(r *api.Request) (*source.Source, error) {
 	return k.Source, nil
 }
 
-// find reads a source, or goes by what it read within the last seconds.
+// find reads a source, or goes by what it read within the last seconds. None has the
+// zero id, which stands for a text that is no id.
 func (a *area) find(ctx context.Context, text string) (k known, err error) {
-	id, wrong := value.ParseID(text)
-	if wrong != nil {
-		return k, nil
-	}
+	id, _ := value.ParseID(text)
 	if k = a.known.Get(id); a.clock().Before(k.until) {
 		return k, nil
 	}
