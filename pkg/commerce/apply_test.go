@@ -640,3 +640,45 @@ func TestARowOfStockIsKnownByWhatItIsOf(t *testing.T) {
 		t.Error("rows of two organizations have one id")
 	}
 }
+
+// Of equal versions of a source the later to arrive counts, in whichever order ingest
+// meets them; a higher version counts whenever it arrived.
+func TestLaterWinsAmongEqualVersions(t *testing.T) {
+	id := value.NewID()
+	change := func(name string, version int64, arrived value.Time) Change {
+		return Change{
+			OrganizationID: id, Kind: KindProduct, Op: OpPut, Version: &version, Arrived: arrived, LaterWins: true,
+			Record: fmt.Appendf(nil, `{"id":%q,"name":%q}`, id, name),
+		}
+	}
+	first, second, newer := change("first", 1, 10), change("second", 1, 11), change("newer", 2, 9)
+	gone := second
+	gone.Op = OpDelete
+	for _, row := range []struct {
+		name    string
+		changes []Change
+		want    string
+	}{
+		{"in order", []Change{first, second}, "second"},
+		{"out of order", []Change{second, first}, "second"},
+		{"a newer version that arrived first", []Change{second, newer}, "newer"},
+		{"an older version that arrived last", []Change{newer, second}, "newer"},
+		{"a later deletion", []Change{gone, first}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var stored *Stored
+			for _, c := range row.changes {
+				next, err := Apply(stored, c, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if next != nil {
+					stored = next
+				}
+			}
+			if got := string(stored.Doc); row.want == "" != stored.Deleted || !strings.Contains(got, row.want) {
+				t.Errorf("stored %s, want %q", got, row.want)
+			}
+		})
+	}
+}

@@ -104,7 +104,8 @@ func (i *OwnedItem) Ref() ItemRef { return ItemRef{keyOf(i.it)} }
 // Type is the attribute by which the chart names the item.
 func (i *OwnedItem) Type() string { return getString(i.it, attrType) }
 
-// Content decodes a record, a delivery, a receipt or a payload; nil for another item.
+// Content decodes a record, a delivery, a receipt, an object of a shop or a payload; nil
+// for another item.
 func (i *OwnedItem) Content() (any, error) {
 	switch i.Type() {
 	case typeRecord:
@@ -113,6 +114,8 @@ func (i *OwnedItem) Content() (any, error) {
 		return decodeDelivery(i.it)
 	case typeReceipt:
 		return decodeDoc[receipt.Stored](i.it)
+	case typeShopObject:
+		return decodeDoc[source.Object](i.it)
 	case typePayload:
 		event, err := value.ParseID(lastPart(keyOf(i.it).pk))
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/webhook/source"
 )
 
 const (
@@ -297,6 +298,8 @@ func (e *Erasure) selects(i *dynamo.OwnedItem) (bool, error) {
 		return e.owns(content), nil
 	case *receipt.Stored:
 		return i.Names(e.Customer) || e.refused(content.Receipt.Refusals), nil
+	case *source.Object:
+		return slices.ContainsFunc(content.Parts, func(p source.Part) bool { return e.known.Objects[p.ID] }), nil
 	case *webhook.Payload:
 		return e.learnEvent(content), nil
 	case *webhook.Delivery:

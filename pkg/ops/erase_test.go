@@ -23,6 +23,7 @@ import (
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/webhook/source"
 )
 
 // person is a customer with an order, an invoice and a deleted order, and the
@@ -50,6 +51,18 @@ func (s state) stores(t *testing.T, p person) {
 	r := receipt.NewQueued(s.Org, p.order[:], 1, s.Now(), s.Now()).Complete([]receipt.Refusal{{RecordID: &p.order}}, s.Now())
 	if err := s.Table.CreateReceipt(t.Context(), r); err != nil {
 		t.Fatal(err)
+	}
+	shop := &source.Source{ID: value.NewID(), OrganizationID: s.Org, UpdatedAt: s.Now()}
+	if err := s.Table.CreateSource(t.Context(), shop, nil); err != nil {
+		t.Fatal(err)
+	}
+	for kind, id := range map[commerce.Kind]value.ID{commerce.KindCustomer: p.id, commerce.KindOrder: p.order} {
+		if err := s.Table.ChangeShopObject(t.Context(), shop, kind, "1", func(o *source.Object) bool {
+			o.Parts = []source.Part{{ID: id}}
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.refuses(t, fmt.Sprintf(`{"organizationId":%q,"kind":"customer","op":"put","record":{"id":%q,"firstName":%q,"age":1}}`, s.Org, p.id, p.name))
 	s.parks(t, []string{ops.Indexer}, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{

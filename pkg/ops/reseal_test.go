@@ -20,6 +20,7 @@ import (
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/webhook/source"
 )
 
 func serviceKey(fill byte) []byte { return bytes.Repeat([]byte{fill}, sealed.KeySize) }
@@ -233,4 +234,26 @@ func TestResealSurvivesKillsAndFaultsBesideOwnersWhoChangeEndpoints(t *testing.T
 	}
 	w.secrets = nil // owners have rotated them
 	w.check(t, box)
+}
+
+func TestResealTakesTheSecretsOfSources(t *testing.T) {
+	w := newSealedTable(t, 0, 0)
+	s, made, err := source.New(w.Org, []byte(`{"kind":"WOOCOMMERCE","name":"Shop"}`), w.Box.Seal, w.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Table.CreateSource(t.Context(), s, nil); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.run(t.Context(), w.Table, false, boxOf(t, serviceKey(2), serviceKey(1)))
+	if want := (ops.ResealCounts{Items: 1, Resealed: 1}); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	stored, err := w.Table.Source(t.Context(), w.Org, s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secrets, err := stored.Secrets(boxOf(t, serviceKey(2)).Open, w.Now()); err != nil || len(secrets) != 1 || string(secrets[0]) != made {
+		t.Errorf("by the new key alone: %q, %v", secrets, err)
+	}
 }
