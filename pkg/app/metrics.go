@@ -119,6 +119,14 @@ func (m measuredRecords) PutRecord(ctx context.Context, previous, next *commerce
 	return err
 }
 
+func (m measuredRecords) AdjustStock(ctx context.Context, org, id value.ID, row *commerce.StockRow, next *commerce.Adjusted) (bool, error) {
+	done, err := m.Store.AdjustStock(ctx, org, id, row, next)
+	if done {
+		m.to.Add(org.String(), metric.RecordsStored, float64(len(next.Counted)))
+	}
+	return done, err
+}
+
 func (m measuredRecords) note(s *commerce.Stored, err error) {
 	if err == nil {
 		m.to.Add(s.OrganizationID.String(), metric.RecordsStored, 1)

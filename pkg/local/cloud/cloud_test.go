@@ -231,6 +231,13 @@ func (s *scenario) records(t *testing.T) {
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, s.organization, strings.Join(many, ",")))
 	await(t, "the last of many", func() bool { return s.reader.do(t, http.MethodGet, "/api/products/"+last, "").status == http.StatusOK })
 
+	// The adjustment goes into the ledger, and later from there into the record.
+	s.send(t, fmt.Sprintf(`{"organizationId":%q,"records":[{"kind":"stock","op":"put","silent":true,"record":{"productId":%q,"onHand":9}},`+
+		`{"kind":"stock","op":"adjust","record":{"productId":%q,"delta":-2,"adjustmentId":"a"}}]}`, s.organization, last, last))
+	await(t, "the adjusted stock", func() bool {
+		return strings.Contains(string(s.reader.do(t, http.MethodGet, "/api/stock?productId="+last, "").body), `"onHand":7`)
+	})
+
 	s.put(t, "product", `{"id":"no id","name":"Refused"}`)
 	dead := s.outputs["RecordsDLQUrl"]
 	await(t, "the refused record", func() bool {

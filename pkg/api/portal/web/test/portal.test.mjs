@@ -292,7 +292,7 @@ test("an application is created, edited, suspended, activated and deleted; its s
     await click(page, "Change");
     await dialog(page).getByLabel("webhooks:read").check();
     await submit(page, "Save");
-    await page.getByText(/products:read, webhooks:read/).waitFor();
+    await page.getByText(/products:read, stock:read, webhooks:read/).waitFor();
 
     await click(page, "Set a URL");
     await dialog(page).getByLabel("URL").fill(service.receiver.url);
@@ -343,7 +343,7 @@ test("a key is created with scopes, works, and works no more once it is revoked"
   await signedIn(`applications/${service.info.applicationId}`, async (page) => {
     await click(page, "Create a key");
     await dialog(page).getByLabel("Name").fill("Products only");
-    for (const scope of ["categories:read", "customers:read", "invoices:read", "orders:read"]) await dialog(page).getByLabel(scope).uncheck();
+    for (const scope of ["categories:read", "customers:read", "invoices:read", "orders:read", "stock:read"]) await dialog(page).getByLabel(scope).uncheck();
     await submit(page, "Create");
     const key = await copied(page, "API key");
     const status = async (path) => (await fetch(service.url + path, { headers: { "X-API-Key": key } })).status;
@@ -501,7 +501,7 @@ test("two tabs change an application in every form, and neither loses what the o
   const path = `/developers/applications/${id}`;
   const forms = [
     { button: "Edit", at: "", theirs: (page) => page.getByLabel("Website").fill("https://theirs.example/"), mine: (page) => page.getByLabel("Name").fill("Mine"), told: "Website: now https://theirs.example/", merged: { website: "https://theirs.example/", name: "Mine" } },
-    { button: "Change", at: "/token-scopes", theirs: (page) => page.getByLabel("webhooks:write").check(), mine: (page) => page.getByLabel("products:read").uncheck(), told: /Scopes: now .*webhooks:write/, merged: { scopes: ["categories:read", "customers:read", "invoices:read", "orders:read", "webhooks:write"] } },
+    { button: "Change", at: "/token-scopes", theirs: (page) => page.getByLabel("webhooks:write").check(), mine: (page) => page.getByLabel("products:read").uncheck(), told: /Scopes: now .*webhooks:write/, merged: { scopes: ["categories:read", "customers:read", "invoices:read", "orders:read", "stock:read", "webhooks:write"] } },
     { button: "Set a URL", at: "/alerts", theirs: (page) => page.getByLabel("URL").fill(`${service.receiver.url}theirs`), mine: (page) => page.getByLabel("URL").fill(`${service.receiver.url}mine`), told: "URL, which both of you changed", choose: "Yours: ", merged: { url: `${service.receiver.url}mine` } },
     { button: "Change the URL", at: "/alerts", theirs: (page) => page.getByLabel("URL").fill(`${service.receiver.url}again`), mine: (page) => page.getByLabel("URL").fill(`${service.receiver.url}no`), told: "URL, which both of you changed", choose: "Theirs: ", merged: { url: `${service.receiver.url}again` } },
     { button: "Change the type", at: "/client", theirs: (page) => page.getByLabel("PUBLIC:").check(), mine: (page) => page.getByLabel("CONFIDENTIAL:").check(), told: "Client type: now PUBLIC", merged: { type: "PUBLIC" } },
@@ -1315,7 +1315,7 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
     overview: "", deliveries: "deliveries", delivery: `deliveries/${deliveries.data[0].id}`,
     endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`, settings: `endpoints/${endpoint.id}/delivery`, changes: "changes", audit: "audit",
     sources: "sources", applications: "applications", application: `applications/${service.info.applicationId}`,
-    products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices",
+    products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices", stock: "records/stock",
     order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, posted: "posted", import: "import", receipt: `posted/${posted.id}`, signature: "signature", you: "you", missing: "nowhere",
   };
   const forms = { sources: "Create a source", endpoints: "Create an endpoint", applications: "Create an application", application: "Create a key", endpoint: "Recover", posted: "Post records" };
