@@ -162,7 +162,7 @@ test-official: ## run the tests of table and queues on DynamoDB Local and Elasti
 	@.tools/official.sh
 
 .PHONY: clients
-clients: ## lint the OpenAPI document, refuse breaking changes of it, generate clients and compile them, test those of pkg/client, run the tools of the guide (Python; GENERATORS=java adds one that takes Maven and Java)
+clients: ## lint the OpenAPI document, refuse breaking changes of it, generate clients and compile them, test those of pkg/client, run the tools of the guide (Python; GENERATORS=java adds one that takes Maven and Java, and kills the tools)
 	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@.tools/clients.sh $(GENERATORS)
 
