@@ -73,6 +73,7 @@ func (m *mapper) compile(name string) (err error) {
 		gojq.WithFunction("cell", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) { return m.columns[numberOf(args[0])].read(row) })),
 		gojq.WithFunction("columns", 0, 0, m.onRow(func(row *sheetRow, _ []any) (any, error) { return row.columns(), nil })),
 		gojq.WithFunction("currency", 0, 0, func(any, []any) any { return m.source.Currency }),
+		gojq.WithFunction("shopify", 1, 1, func(_ any, args []any) any { return shop.ShopifyWords[textOf(args[0])] }),
 		gojq.WithFunction("lower", 0, 0, func(text any, _ []any) any { return strings.ToLower(textOf(text)) }),
 		gojq.WithFunction("id", 1, 1, func(_ any, args []any) any {
 			return value.DeriveID(shop.Namespace, textOf(args[0])).String()

@@ -181,6 +181,6 @@ func (n node) country(name string) any {
 }
 
 // word is the service's word for one of the shop's, or another one.
-func (n node) word(name string, words map[string]string, otherwise string) string {
-	return cmp.Or(words[strings.ToLower(n.text(name))], otherwise)
+func (n node) word(name string, words map[string]any, otherwise string) any {
+	return cmp.Or(words[strings.ToLower(n.text(name))], any(otherwise))
 }

@@ -14,15 +14,16 @@ import (
 
 // The fields of Shopify's webhooks, API versions 2025-10 and 2026-01.
 
-// The service's words for those of Shopify.
-var (
-	shopifySources  = map[string]string{"web": "ONLINE", "pos": "POS", "shopify_draft_order": "MANUAL"}
-	shopifyPayments = map[string]string{
+// ShopifyWords are the service's words for those of Shopify, by the field of an order.
+// Shopify's files have the same words.
+var ShopifyWords = map[string]map[string]any{
+	"source": {"web": "ONLINE", "pos": "POS", "shopify_draft_order": "MANUAL"},
+	"paymentStatus": {
 		"pending": "PENDING", "authorized": "AUTHORIZED", "partially_paid": "PARTIALLY_PAID", "paid": "PAID",
 		"partially_refunded": "PARTIALLY_REFUNDED", "refunded": "REFUNDED", "voided": "VOIDED", "expired": "FAILED",
-	}
-	shopifyFulfillments = map[string]string{"fulfilled": "FULFILLED", "partial": "PARTIALLY_FULFILLED", "restocked": "RETURNED"}
-)
+	},
+	"fulfillmentStatus": {"fulfilled": "FULFILLED", "partial": "PARTIALLY_FULFILLED", "restocked": "RETURNED"},
+}
 
 // shopifyProduct makes a product of each variant. A body has at most 100 variants
 // in full; variant_gids names all.
@@ -165,9 +166,9 @@ func shopifyOrder(ns ids, o node) (*Event, error) {
 		received = o.number("total_price") - o.number("total_outstanding")
 	}
 	r := record{
-		"id": id, "orderNumber": name, "externalRef": e.Object, "source": o.word("source_name", shopifySources, "API"),
-		"status": "PROCESSING", "paymentStatus": o.word("financial_status", shopifyPayments, "UNPAID"),
-		"fulfillmentStatus": o.word("fulfillment_status", shopifyFulfillments, "UNFULFILLED"), "currency": o.get("currency"),
+		"id": id, "orderNumber": name, "externalRef": e.Object, "source": o.word("source_name", ShopifyWords["source"], "API"),
+		"status": "PROCESSING", "paymentStatus": o.word("financial_status", ShopifyWords["paymentStatus"], "UNPAID"),
+		"fulfillmentStatus": o.word("fulfillment_status", ShopifyWords["fulfillmentStatus"], "UNFULFILLED"), "currency": o.get("currency"),
 		"customerName": orNil(cmp.Or(billing.text("name"), shipping.text("name"), fullName(customer))), "customerEmail": o.get("email", "contact_email"),
 		"taxLines":    shopifyTaxes(o),
 		"couponCodes": texts(of(o.list("discount_codes"), "code")), "pricesIncludeTax": o.flag("taxes_included"),

@@ -13,12 +13,12 @@ import (
 
 // The service's words for those of WooCommerce.
 var (
-	wooStatuses = map[string]string{
+	wooStatuses = map[string]any{
 		"checkout-draft": "DRAFT", "pending": "PENDING", "on-hold": "PENDING", "failed": "PENDING", "processing": "PROCESSING",
 		"completed": "COMPLETED", "refunded": "COMPLETED", "cancelled": "CANCELLED",
 	}
-	wooPayments = map[string]string{"on-hold": "PENDING", "failed": "FAILED", "refunded": "REFUNDED"}
-	wooSources  = map[string]string{"checkout": "ONLINE", "store-api": "ONLINE", "admin": "MANUAL", "pos-rest-api": "POS"}
+	wooPayments = map[string]any{"on-hold": "PENDING", "failed": "FAILED", "refunded": "REFUNDED"}
+	wooSources  = map[string]any{"checkout": "ONLINE", "store-api": "ONLINE", "admin": "MANUAL", "pos-rest-api": "POS"}
 )
 
 // wooID is the id of a record of the shop. That of a product has no word before
@@ -153,7 +153,7 @@ func wooOrder(ns ids, o node) (*Event, error) {
 	r := record{
 		"id": id, "orderNumber": number, "externalRef": e.Object, "source": o.word("created_via", wooSources, "API"),
 		"status": o.word("status", wooStatuses, "PENDING"), "paymentStatus": o.word("status", wooPayments, "UNPAID"),
-		"fulfillmentStatus": o.word("status", map[string]string{"completed": "FULFILLED"}, "UNFULFILLED"), "currency": o.get("currency"),
+		"fulfillmentStatus": o.word("status", map[string]any{"completed": "FULFILLED"}, "UNFULFILLED"), "currency": o.get("currency"),
 		"customerName": orNil(fullName(billing)), "customerEmail": billing.get("email"), "couponCodes": texts(of(o.list("coupon_lines"), "code")),
 		"discountTotal": o.amount("discount_total"), "shippingTotal": o.amount("shipping_total"), "taxTotal": o.amount("total_tax"),
 		"total": o.amount("total"), "notes": o.get("customer_note"), "placedAt": o.time("date_created_gmt"), "createdAt": o.time("date_created_gmt"),

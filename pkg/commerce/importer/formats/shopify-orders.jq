@@ -58,17 +58,12 @@ def item($id; $number):
       id: $id,
       orderNumber: $name,
       externalRef: code("Id"),
-      source: word("Source"; {web: "ONLINE", pos: "POS", shopify_draft_order: "MANUAL"}; "IMPORT"),
+      source: word("Source"; shopify("source"); "IMPORT"),
       status: (if get("Cancelled at") then "CANCELLED"
         elif is("Fulfillment Status"; "fulfilled") and ($financial | IN("pending", "authorized") | not) then "COMPLETED"
         else "PROCESSING" end),
-      paymentStatus: word("Financial Status"; {
-        pending: "PENDING", authorized: "AUTHORIZED", partially_paid: "PARTIALLY_PAID", paid: "PAID",
-        partially_refunded: "PARTIALLY_REFUNDED", refunded: "REFUNDED", voided: "VOIDED", expired: "FAILED"
-      }; "UNPAID"),
-      fulfillmentStatus: word("Fulfillment Status"; {
-        fulfilled: "FULFILLED", partial: "PARTIALLY_FULFILLED", restocked: "RETURNED"
-      }; "UNFULFILLED"),
+      paymentStatus: word("Financial Status"; shopify("paymentStatus"); "UNPAID"),
+      fulfillmentStatus: word("Fulfillment Status"; shopify("fulfillmentStatus"); "UNFULFILLED"),
       currency: get("Currency"),
       customerId: (code("Email") | if . then id("shopify/customer/" + lower) else null end),
       customerName: get("Billing Name|Shipping Name"),
