@@ -72,11 +72,12 @@ RULES = {
     "limit": "out_of_range",  # more than 100 entries but in a walk
     "expiresAt": "out_of_range", "from": "out_of_range", "to": "out_of_range", "since": "out_of_range", "until": "out_of_range",
     "name": "invalid_format", "description": "invalid_format",  # control characters
+    "kind": "invalid_format",  # none of the open enumeration
 }
 CODES = {"precondition_failed", "idempotency_key_reused", "cursor_expired", "cursor_mismatch"}
-# What has rules of its own: cursors, fields of objects, own fields, event patterns, names
-# and values of headers, envelopes of records, networks, and authorization requests.
-OPEN = re.compile(r"(after|allow|allowedNetworks|attributes|changed|fields|filter|has|headers|metadata|records|request)\b")
+# What has rules of its own: cursors, fields of objects, own fields, event patterns, names and values of
+# headers, envelopes of records, networks, authorization requests, and secrets by the kind of their source.
+OPEN = re.compile(r"(after|allow|allowedNetworks|attributes|changed|fields|filter|has|headers|metadata|records|request|secret)\b")
 
 
 @schemathesis.hook

@@ -169,11 +169,9 @@ func answer(r *api.Request, s *source.Source, made string, err error) (*api.Resp
 // change stores what change makes of the source that If-Match names.
 func (a *area) change(r *api.Request, change func(*source.Source) (*source.Source, error)) (*source.Source, error) {
 	return found(a.store.ChangeSource(r.Context(), r.Organization(), r.PathID("id"), func(s *source.Source) (*source.Source, error) {
-		if err := r.CheckIfMatch(s.ETag()); err != nil {
-			return nil, err
-		}
 		next, err := change(s)
 		if err == nil {
+			err = r.CheckIfMatch(s.ETag())
 			next.ChangedBy = r.Change(s.ID, s.ID)
 		}
 		return next, err
