@@ -71,8 +71,9 @@ RULES = {
     "search": "out_of_range",  # more than ten words
     "limit": "out_of_range",  # more than 100 entries but in a walk
     "expiresAt": "out_of_range", "from": "out_of_range", "to": "out_of_range", "since": "out_of_range", "until": "out_of_range",
-    "name": "invalid_format", "description": "invalid_format",  # control characters
+    "name": "invalid_format", "description": "invalid_format", "currency": "invalid_format",  # control characters
     "kind": "invalid_format",  # none of the open enumeration
+    "content": "invalid_format",  # no CSV file
 }
 CODES = {"precondition_failed", "idempotency_key_reused", "cursor_expired", "cursor_mismatch"}
 # What has rules of its own: cursors, fields of objects, own fields, event patterns, names and values of

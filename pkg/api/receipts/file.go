@@ -8,7 +8,6 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/strictjson"
-	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/commerce/importer"
 )
@@ -21,11 +20,11 @@ const (
 
 // ReadFileDto is a file whose records are asked for.
 type ReadFileDto struct {
-	Content  string         `json:"content" doc:"The text of the CSV file."`
-	Kind     *commerce.Kind `json:"kind" required:"false" doc:"What the rows are, of a file whose columns are named as the fields. Absent: it is an export of Shopify, WooCommerce, Medusa or Vendure, which is found out by its columns."`
-	Currency string         `json:"currency" required:"false" doc:"The organization's currency, for a file with prices in several, such as EUR."`
-	Events   bool           `json:"events" required:"false" doc:"Whether the records emit events."`
-	Skip     int            `json:"skip" required:"false" minimum:"0" doc:"How many rows to leave out: next of the answer before. Absent: 0."`
+	Content  string        `json:"content" doc:"The text of the CSV file."`
+	Kind     commerce.Kind `json:"kind,omitzero" required:"false" nullable:"true" doc:"What the rows are, of a file whose columns are named as the fields. Absent or null: it is an export of Shopify, WooCommerce, Medusa or Vendure, which is found out by its columns."`
+	Currency string        `json:"currency" required:"false" nullable:"true" doc:"The organization's currency, for a file with prices in several, such as EUR."`
+	Events   bool          `json:"events" required:"false" nullable:"true" doc:"Whether the records emit events."`
+	Skip     int           `json:"skip" required:"false" nullable:"true" minimum:"0" doc:"How many rows to leave out: next of the answer before. Absent: 0."`
 }
 
 // FileRecords are the records of a part of a file.
@@ -68,7 +67,7 @@ func (a *area) readFile(r *api.Request) (*api.Response, error) {
 	if in.Skip < 0 {
 		return nil, fault.Field(fault.InBody, "skip", fault.DetailOutOfRange, "must be 0 or more")
 	}
-	source, err := importer.OpenContent("the file", []byte(in.Content), value.Or(in.Kind, ""))
+	source, err := importer.OpenContent("the file", []byte(in.Content), in.Kind)
 	if err != nil {
 		return nil, fault.Field(fault.InBody, "content", fault.DetailFormat, "%s", err)
 	}

@@ -44,7 +44,7 @@ func TestAFileGivesRecordsOfTheCallersOrganizationOnly(t *testing.T) {
 	h := newHarness(t)
 	other := value.NewID().String()
 	text := "id,name,organizationId\n" + value.NewID().String() + ",Theirs," + other + "\n" + value.NewID().String() + ",Ours," + h.Org.String() + "\n"
-	_, part := h.readFile(t, receipts.ReadFileDto{Content: text, Kind: new(commerce.KindProduct)})
+	_, part := h.readFile(t, receipts.ReadFileDto{Content: text, Kind: commerce.KindProduct})
 	if len(part.Records) != 1 || strings.Contains(part.Records[0], other) || len(part.Refusals) != 1 || part.Refusals[0].Field != "organizationId" {
 		t.Errorf("got %+v, want the row of the other organization refused", part)
 	}
@@ -54,7 +54,7 @@ func TestAFileIsReadBehindTheRowsThatAreDealtWith(t *testing.T) {
 	h := newHarness(t)
 	text := "id,name\n" + value.NewID().String() + ",First\n" + value.NewID().String() + ",Second\n"
 	for skip, want := range []string{"First Second", "Second", ""} {
-		status, part := h.readFile(t, receipts.ReadFileDto{Content: text, Kind: new(commerce.KindProduct), Skip: skip})
+		status, part := h.readFile(t, receipts.ReadFileDto{Content: text, Kind: commerce.KindProduct, Skip: skip})
 		all := strings.Join(part.Records, "")
 		if status != http.StatusOK || len(part.Records) != len(strings.Fields(want)) || part.Next != nil || want != "" && !strings.Contains(all, "Second") {
 			t.Errorf("skip %d: got %d %+v, want %s", skip, status, part, want)

@@ -1662,7 +1662,7 @@ type ReadFileDto struct {
 	// Events Whether the records emit events.
 	Events *bool `json:"events,omitempty"`
 
-	// Kind What the rows are, of a file whose columns are named as the fields. Absent: it is an export of Shopify, WooCommerce, Medusa or Vendure, which is found out by its columns.
+	// Kind What the rows are, of a file whose columns are named as the fields. Absent or null: it is an export of Shopify, WooCommerce, Medusa or Vendure, which is found out by its columns.
 	Kind *string `json:"kind,omitempty"`
 
 	// Skip How many rows to leave out: next of the answer before. Absent: 0.
