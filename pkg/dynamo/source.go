@@ -110,6 +110,9 @@ func (t *Table) ChangeShopItem(ctx context.Context, s *source.Source, id string,
 	})
 }
 
+// maxShopBytes bounds what is known of an object or item, which is one item of the table.
+const maxShopBytes = 390 << 10
+
 func changeShop[T any](ctx context.Context, t *Table, k key, itemType string, change func(*T) bool, age func(*T) time.Duration) error {
 	return retry.Contended(ctx, maxChangeTries, func() (done bool, err error) {
 		it, err := t.get(ctx, k)
@@ -126,6 +129,9 @@ func changeShop[T any](ctx context.Context, t *Table, k key, itemType string, ch
 			return true, nil
 		}
 		next := docItem(k, itemType, v)
+		if len(getString(next, attrDoc)) > maxShopBytes {
+			return false, fault.New(fault.TooLarge, "payload_too_large", "the object has more variants or longer fields than the service keeps of one")
+		}
 		if d := age(v); d > 0 {
 			next[attrExpires] = expiry(value.TimeOf(t.now().Add(d)))
 		}

@@ -352,6 +352,35 @@ func TestBodiesAreTakenUpToAMebibyte(t *testing.T) {
 	}
 }
 
+func TestWhatIsKeptOfAnObjectIsBounded(t *testing.T) {
+	h := newHarness(t)
+	s, w := h.create(t, shop.Shopify, ""), h.create(t, shop.WooCommerce, "")
+	long := strings.Repeat("x", 400_000)
+	variations := func(length int) string {
+		all := make([]string, 2_048)
+		for i := range all {
+			all[i] = fmt.Sprintf(`"%0*d"`, length, i)
+		}
+		return `{"id":7,"variations":[` + strings.Join(all, ",") + `]}`
+	}
+	for name, row := range map[string]struct {
+		answer servicetest.Answer
+		want   int
+	}{
+		"a location":       {h.shopify(s, "inventory_levels/update", `{"inventory_item_id":1,"location_id":"`+long+`","available":1}`, 1), 400},
+		"a quantity":       {h.shopify(s, "inventory_levels/update", `{"inventory_item_id":1,"location_id":1,"available":"`+long+`"}`, 1), 413},
+		"a variant":        {h.shopify(s, "products/update", `{"id":1,"handle":"x","variants":[{"id":"`+long+`"}]}`, 1), 400},
+		"an item":          {h.shopify(s, "products/update", `{"id":1,"handle":"x","variants":[{"id":1,"inventory_item_id":"`+long+`"}]}`, 1), 400},
+		"a category":       {h.shopify(s, "products/update", `{"id":1,"handle":"x","product_type":"`+long+`","variants":[{"id":1}]}`, 1), 413},
+		"variations":       {h.woo(w, "product.updated", variations(14), "a"), 202},
+		"longer variation": {h.woo(w, "product.updated", variations(200), "b"), 413},
+	} {
+		if row.answer.Status != row.want {
+			t.Errorf("%s: got %d %s, want %d", name, row.answer.Status, row.answer.Body, row.want)
+		}
+	}
+}
+
 func TestWhatChangesNoRecordIsReceipted(t *testing.T) {
 	h := newHarness(t)
 	s, w := h.create(t, shop.Shopify, ""), h.create(t, shop.WooCommerce, "")

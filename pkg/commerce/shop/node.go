@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -35,15 +34,24 @@ func parse(body []byte) (n node, err error) {
 
 // event is the event of the object whose id the field has.
 func (n node) event(kind commerce.Kind, field string) (*Event, error) {
-	id := n.text(field)
-	if id == "" || len(id) > maxID {
-		return &Event{}, fmt.Errorf("%s must be an id of the shop", field)
+	id, err := n.id(field)
+	if err == nil && id == "" {
+		err = fmt.Errorf("%s is required", field)
 	}
-	return &Event{Kind: kind, Object: id, Changed: cmp.Or(n.at("updated_at"), n.at("date_modified_gmt"))}, nil
+	return &Event{Kind: kind, Object: id, Changed: cmp.Or(n.at("updated_at"), n.at("date_modified_gmt"))}, err
 }
 
 // maxID bounds an id of a shop, which becomes part of a key.
 const maxID = 100
+
+// id is an id of the shop, "" where there is none.
+func (n node) id(field string) (string, error) {
+	id := n.text(field)
+	if len(id) > maxID {
+		return "", fmt.Errorf("%s must be an id of the shop, at most %d bytes", field, maxID)
+	}
+	return id, nil
+}
 
 // text is the first text that is not empty, without control characters.
 func (n node) text(names ...string) string {
@@ -103,8 +111,10 @@ func (n node) texts(name string) (all []string) {
 
 // texts are the distinct texts that are not blank.
 func texts(entries []string) (all []string) {
+	known := map[string]bool{}
 	for _, s := range entries {
-		if s = strings.TrimSpace(s); s != "" && !slices.Contains(all, s) {
+		if s = strings.TrimSpace(s); s != "" && !known[s] {
+			known[s] = true
 			all = append(all, s)
 		}
 	}

@@ -167,14 +167,18 @@ func (r record) categorized(attributes record, paths []string) {
 	}
 }
 
-const pathSeparator = " > "
+const (
+	pathSeparator = " > "
+	// maxLevels bounds the categories of a path. The name of the last one is the rest.
+	maxLevels = 20
+)
 
 // Categories are the records of a category path, from the top.
 func Categories(path string) (all []Part) {
 	if path == "" {
 		return nil
 	}
-	names := strings.Split(path, pathSeparator)
+	names := strings.SplitN(path, pathSeparator, maxLevels)
 	var parent any
 	for i, name := range names {
 		id := derive("category/" + strings.Join(names[:i+1], pathSeparator))

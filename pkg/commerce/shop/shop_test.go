@@ -5,8 +5,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -88,6 +90,12 @@ func TestWhatIsNotOfTheTopicIsAnError(t *testing.T) {
 		{shop.Shopify, "customers/update", `{}`},
 		{shop.WooCommerce, "product.deleted", `{"id": ""}`},
 		{shop.WooCommerce, "order.updated", `{"id": "` + strings.Repeat("1", 101) + `"}`},
+		{shop.WooCommerce, "product.updated", `{"id": 1, "variations": [` + numbers(2_049, ",") + `]}`},
+		{shop.Shopify, "inventory_levels/update", `{"inventory_item_id": 1, "location_id": "` + strings.Repeat("1", 101) + `"}`},
+		{shop.Shopify, "products/update", variants(1, `"id": "`+strings.Repeat("1", 101)+`"`)},
+		{shop.Shopify, "products/update", variants(1, `"inventory_item_id": "`+strings.Repeat("1", 101)+`"`)},
+		{shop.Shopify, "products/update", variants(2_049, "")},
+		{shop.Shopify, "products/update", `{"body_html": "` + strings.Repeat("x", 200_000) + `",` + variants(100, "")[1:]},
 	} {
 		if event, err := shop.Read(row.system, "", row.topic, []byte(row.body)); err == nil {
 			t.Errorf("%s %s: got %+v, want an error", row.topic, row.body, event)
@@ -95,6 +103,47 @@ func TestWhatIsNotOfTheTopicIsAnError(t *testing.T) {
 	}
 	if event, err := shop.Read(shop.Shopify, "", "refunds/create", []byte(`{"id": 1}`)); event != nil || err != nil {
 		t.Errorf("a topic without records: got %v, %v", event, err)
+	}
+}
+
+// numbers are the numbers up to n.
+func numbers(n int, separator string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = strconv.Itoa(i + 1)
+	}
+	return strings.Join(all, separator)
+}
+
+// variants is a product of so many variants, each with the fields.
+func variants(n int, fields string) string {
+	return `{"id": 1, "handle": "tee", "variants": [` + strings.Repeat("{"+fields+"},", n-1) + "{" + fields + "}]}"
+}
+
+// Each list of a body may be as long as the body: one that took the square of its
+// length took half a minute.
+func TestABodyOfAMebibyteIsReadAtOnce(t *testing.T) {
+	start := time.Now()
+	for _, row := range []struct {
+		topic, body string
+		parts       int
+	}{
+		{"products/update", `{"tags": "` + numbers(140_000, ",") + `",` + variants(8, "")[1:], 8},
+		{"products/update", `{"product_type": "` + numbers(140_000, ">") + `",` + variants(8, "")[1:], 8},
+		{"products/update", `{"images": [` + strings.Repeat("{},", 250_000) + `{}],` + variants(2_048, "")[1:], 2_048},
+		{"products/update", `{"options": [` + strings.Repeat("{},", 250_000) + `{}],` + variants(2_048, "")[1:], 2_048},
+		{"products/update", `{"body_html": "` + strings.Repeat("x", 128<<10) + `",` + variants(100, "")[1:], 100},
+	} {
+		event, err := shop.Read(shop.Shopify, "", row.topic, []byte(row.body))
+		if err != nil || len(event.Parts) != row.parts {
+			t.Fatalf("%.40s: got %v", row.body, err)
+		}
+		if all := shop.Categories(event.Category); len(all) > 20 || len(all) > 0 && all[19].ID == all[18].ID {
+			t.Errorf("got %d categories", len(all))
+		}
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
 
@@ -124,6 +173,12 @@ func TestAWrongFieldIsRefusedByItsName(t *testing.T) {
 	_, err = commerce.Apply(nil, commerce.Change{OrganizationID: value.NewID(), Kind: event.Kind, Op: commerce.OpPut, Record: event.Parts[0].Record}, 1)
 	if err == nil || !strings.Contains(err.Error(), "sellingPrice") {
 		t.Errorf("got %v, want sellingPrice refused", err)
+	}
+	for text, want := range map[string]string{`1.23456`: `"1.23456"`, `1e99`: `"1e99"`, `"many"`: `"many"`, `"-2.50"`: `-2.5`, `null`: ``} {
+		event, err := shop.Read(shop.Shopify, "", "inventory_levels/update", []byte(`{"inventory_item_id": 1, "available": `+text+`}`))
+		if err != nil || string(event.Level.Available) != want {
+			t.Errorf("a level of %s: got %s, %v, want %s", text, event.Level.Available, err, want)
+		}
 	}
 }
 

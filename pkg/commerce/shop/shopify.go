@@ -9,7 +9,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/go-json-experiment/json"
 )
 
 // The fields of Shopify's webhooks, API versions 2025-10 and 2026-01.
@@ -24,6 +24,16 @@ var ShopifyWords = map[string]map[string]any{
 	},
 	"fulfillmentStatus": {"fulfilled": "FULFILLED", "partial": "PARTIALLY_FULFILLED", "restocked": "RETURNED"},
 }
+
+// A product of Shopify has at most 2,048 variants, with 3 options. No 100 records that
+// can be stored, which a body has in full, have more bytes together.
+const (
+	maxParts       = 2_048
+	shopifyOptions = 3
+	maxRecords     = 16 << 20
+)
+
+var errTooManyParts = fmt.Errorf("a product must have at most %d variants", maxParts)
 
 // shopifyProduct makes a product of each variant. A body has at most 100 variants
 // in full; variant_gids names all.
@@ -40,10 +50,22 @@ func shopifyProduct(ns ids, p node) (*Event, error) {
 	if len(categories) > 0 {
 		e.Category = categories[0]
 	}
-	for _, v := range p.list("variants") {
-		part := Part{Key: v.text("id"), Item: v.text("inventory_item_id")}
+	variants, named := p.list("variants"), p.list("variant_gids")
+	if max(len(variants), len(named)) > maxParts {
+		return nil, errTooManyParts
+	}
+	tags, images, inOptions := texts(strings.Split(p.text("tags"), ",")), shopifyImages(p), p.list("options")
+	size := 0
+	for _, v := range variants {
+		part := Part{}
+		if part.Key, err = v.id("id"); err != nil {
+			return nil, err
+		}
+		if part.Item, err = v.id("inventory_item_id"); err != nil {
+			return nil, err
+		}
 		key, name, options := []string{"shopify/" + handle}, []string{p.text("title")}, record{}
-		for i, o := range p.list("options") {
+		for i, o := range inOptions[:min(shopifyOptions, len(inOptions))] {
 			option, chosen := o.text("name"), v.text(fmt.Sprintf("option%d", i+1))
 			if option == "" || chosen == "" || option == "Title" && chosen == "Default Title" {
 				continue
@@ -58,7 +80,7 @@ func shopifyProduct(ns ids, p node) (*Event, error) {
 		r := record{
 			"id": part.ID, "name": strings.Join(name, " - "), "description": p.get("body_html"),
 			"type": "PHYSICAL", "unit": "PIECE", "isActive": p.is("status", "active") && p.text("published_at") != "",
-			"tags": texts(strings.Split(p.text("tags"), ",")), "images": shopifyImages(p, v),
+			"tags": tags, "images": images.of(v),
 			"sku": v.get("sku"), "barcode": v.get("barcode"), "sellingPrice": v.amount("price"),
 			"trackInventory": v.text("inventory_management") != "", "attributes": attributes,
 		}
@@ -71,9 +93,12 @@ func shopifyProduct(ns ids, p node) (*Event, error) {
 		r.branded(attributes, p.text("vendor"))
 		r.categorized(attributes, categories)
 		part.Record = r.encode()
+		if size += len(part.Record); size > maxRecords {
+			return nil, fmt.Errorf("the variants must have at most %d bytes together, each with the product's fields", maxRecords)
+		}
 		e.Parts = append(e.Parts, part)
 	}
-	for _, v := range p.list("variant_gids") {
+	for _, v := range named {
 		id := v.text("admin_graphql_api_id")
 		if id = id[strings.LastIndexByte(id, '/')+1:]; !slices.ContainsFunc(e.Parts, func(p Part) bool { return p.Key == id }) {
 			e.Parts = append(e.Parts, Part{Key: id})
@@ -87,15 +112,26 @@ func categoryPath(text string) string {
 	return strings.Join(texts(strings.Split(text, ">")), pathSeparator)
 }
 
-// shopifyImages are the images of a product, that of the variant first.
-func shopifyImages(p, v node) []string {
-	all := of(p.list("images"), "src")
+// images are those of a product, in its order and by their ids.
+type images struct {
+	all  []string
+	byID map[string]string
+}
+
+func shopifyImages(p node) images {
+	found := images{byID: map[string]string{}}
 	for _, image := range p.list("images") {
-		if id := image.text("id"); id != "" && id == v.text("image_id") {
-			all = append([]string{image.text("src")}, all...)
-		}
+		found.all = append(found.all, image.text("src"))
+		found.byID[image.text("id")] = image.text("src")
 	}
-	return texts(all)
+	delete(found.byID, "")
+	found.all = texts(found.all)
+	return found
+}
+
+// of are the images of a variant, its own first.
+func (m images) of(v node) []string {
+	return texts(append([]string{m.byID[v.text("image_id")]}, m.all...))
 }
 
 // shopifyCustomerID is by what both an order and a customer's own webhook name.
@@ -284,11 +320,12 @@ func shopifyLevel(_ ids, l node) (*Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Level = &Level{Item: e.Object, Location: l.text("location_id")}
-	if available, given := l.amount("available").(value.Amount); given {
-		e.Level.Available = jsontext.Value(available.String())
+	e.Level = &Level{Item: e.Object}
+	if available := l.amount("available"); available != nil {
+		e.Level.Available, _ = json.Marshal(available) // an amount or a text: always JSON
 	}
-	return e, nil
+	e.Level.Location, err = l.id("location_id")
+	return e, err
 }
 
 func shopifyNoLevel(ns ids, l node) (*Event, error) {

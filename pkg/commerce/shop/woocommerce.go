@@ -50,6 +50,9 @@ func wooProduct(ns ids, p node) (*Event, error) {
 		return nil, err
 	}
 	if variations := p.texts("variations"); len(variations) > 0 {
+		if len(variations) > maxParts {
+			return nil, errTooManyParts
+		}
 		for _, number := range variations {
 			e.Parts = append(e.Parts, Part{Key: number, ID: wooID(ns, e.Kind, number)})
 		}
