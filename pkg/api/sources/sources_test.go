@@ -537,6 +537,16 @@ func TestLevelsFindTheirVariantOrWaitForIt(t *testing.T) {
 	want("disconnected", "")
 	accepted(t, h.shopify(s, "inventory_levels/connect", level("iS", 0), 50))
 	want("connected", "0")
+	accepted(t, h.shopify(s, "inventory_levels/update", `{"inventory_item_id":"iS","location_id":7,"available":1.23456}`, 60))
+	want("of five decimals", "0")
+
+	const unprintable = "Berlin \U000e0001"
+	accepted(t, h.shopify(s, "inventory_levels/update", `{"inventory_item_id":"iM","location_id":"`+unprintable+`","available":3}`, 61))
+	accepted(t, h.shopify(s, "products/update", tee("Tee", "S", "M"), 62))
+	h.apply(t)
+	if got := h.stock(t, unprintable, "shopify/tee", "M"); got != "3" {
+		t.Errorf("at a location with a tag character: got %q, want 3", got)
+	}
 }
 
 // Whichever call the process ends before or after, the webhook that the shop then

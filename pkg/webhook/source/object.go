@@ -1,7 +1,6 @@
 package source
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/commerce/shop"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -188,10 +188,15 @@ func (i *Item) Link(product value.ID) (changes []Change, changed bool) {
 
 // change is the change of the product's stock at a location.
 func (l Level) change(product value.ID, location string) Change {
-	const row = `{"productId":%q,"locationRef":%q`
-	c := Change{Kind: commerce.KindStock, Op: commerce.OpDelete, Version: l.Version, Record: fmt.Appendf(nil, row+"}", product, location)}
+	row := struct {
+		ProductID   value.ID       `json:"productId"`
+		LocationRef string         `json:"locationRef"`
+		OnHand      jsontext.Value `json:"onHand,omitzero"`
+	}{product, location, l.Available}
+	c := Change{Kind: commerce.KindStock, Op: commerce.OpDelete, Version: l.Version}
 	if l.Available != nil {
-		c.Op, c.Record = commerce.OpPut, fmt.Appendf(nil, row+`,"onHand":%s}`, product, location, l.Available)
+		c.Op = commerce.OpPut
 	}
+	c.Record, _ = json.Marshal(row) // texts and JSON are always JSON
 	return c
 }
