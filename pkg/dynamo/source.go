@@ -32,13 +32,13 @@ func (t *Table) CreateSource(ctx context.Context, s *source.Source, kept *idempo
 }
 
 // SourceByID reads a source whose organization is not known, strongly consistent;
-// nil when there is none.
+// nil when there is none, after as many reads, so that the time does not tell.
 func (t *Table) SourceByID(ctx context.Context, id value.ID) (*source.Source, error) {
 	of, err := read(ctx, t, sourceOrganizationKey(id), decodeFound[sourceOrganization])
-	if err != nil || of == nil {
+	if err != nil {
 		return nil, err
 	}
-	return t.Source(ctx, of.OrganizationID, id)
+	return t.Source(ctx, value.Or(of, sourceOrganization{}).OrganizationID, id)
 }
 
 // Source reads one source, strongly consistent; nil when the organization has none

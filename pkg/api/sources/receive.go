@@ -69,7 +69,13 @@ type known struct {
 	until   time.Time
 }
 
-// attempts are the wrong signatures of an address for an id.
+// sender is an address that sends to an id, the zero one for every text that is none.
+type sender struct {
+	id      value.ID
+	address string
+}
+
+// attempts are the wrong signatures of a sender.
 type attempts struct {
 	since time.Time
 	n     int
@@ -118,7 +124,8 @@ func (a *area) receive(r *api.Request) (*api.Response, error) {
 // verify returns the source whose secret signed the body. An id that is none takes
 // the same way as a wrong signature.
 func (a *area) verify(r *api.Request) (*source.Source, error) {
-	now, from := a.clock(), r.PathText("id")+" "+r.SourceAddress()
+	id, _ := value.ParseID(r.PathText("id"))
+	now, from := a.clock(), sender{id, r.SourceAddress()}
 	tried := a.attempts.Get(from)
 	if wait := tried.since.Add(attemptsWindow).Sub(now); wait <= 0 {
 		tried = attempts{since: now}
@@ -127,7 +134,7 @@ func (a *area) verify(r *api.Request) (*source.Source, error) {
 		f.RetryAfter = max(wait, time.Second)
 		return nil, f
 	}
-	k, err := a.find(r.Context(), r.PathText("id"))
+	k, err := a.find(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +152,7 @@ func (a *area) verify(r *api.Request) (*source.Source, error) {
 
 // find reads a source, or goes by what it read within the last seconds. None has the
 // zero id, which stands for a text that is no id.
-func (a *area) find(ctx context.Context, text string) (k known, err error) {
-	id, _ := value.ParseID(text)
+func (a *area) find(ctx context.Context, id value.ID) (k known, err error) {
 	if k = a.known.Get(id); a.clock().Before(k.until) {
 		return k, nil
 	}

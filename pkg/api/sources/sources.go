@@ -71,12 +71,12 @@ type area struct {
 	box      Box
 	clock    func() time.Time
 	known    *bounded.Map[value.ID, known]
-	attempts *bounded.Map[string, attempts]
+	attempts *bounded.Map[sender, attempts]
 }
 
 // Operations returns every operation of this area.
 func Operations(store Store, queue Queue, box Box, clock func() time.Time) []api.Operation {
-	a := &area{store, queue, box, clock, bounded.New[value.ID, known](maxKnown), bounded.New[string, attempts](maxKnown)}
+	a := &area{store, queue, box, clock, bounded.New[value.ID, known](maxKnown), bounded.New[sender, attempts](maxKnown)}
 	const minting = " It takes records:write, as who knows the secret can put records in."
 	all := []api.Operation{
 		{

@@ -328,8 +328,12 @@ func TestWrongSignaturesAreCountedInMemory(t *testing.T) {
 	h := newHarness(t)
 	s := h.create(t, shop.Shopify, "")
 	statuses := map[int]int{}
-	for range 70 {
-		statuses[h.AskJSON(h.server, "POST", source.Path+s.ID.String(), "{}", "From", "192.0.2.1").Status]++
+	for i := range 70 {
+		id := s.ID.String()
+		if i%2 == 1 {
+			id = strings.ToUpper(id)
+		}
+		statuses[h.AskJSON(h.server, "POST", source.Path+id, "{}", "From", "192.0.2.1").Status]++
 	}
 	if statuses[401] != 60 || statuses[429] != 10 {
 		t.Errorf("got %v, want 60 answers 401 and then 429", statuses)
