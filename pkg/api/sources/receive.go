@@ -214,7 +214,7 @@ func (w *webhook) object() error {
 	})
 }
 
-// link adds the levels that waited for the new parts of an object to its changes.
+// link adds the levels that came before the new parts of an object to its changes.
 func (w *webhook) link(plan *source.Plan) ([]source.Change, error) {
 	var mu sync.Mutex
 	all := plan.Changes
@@ -236,9 +236,9 @@ func (w *webhook) link(plan *source.Plan) ([]source.Change, error) {
 func (w *webhook) level() error {
 	var changes []source.Change
 	l := w.event.Level
-	err := w.store.ChangeShopItem(w.ctx, w.source, l.Item, func(i *source.Item) (waits bool) {
-		changes, waits = i.Take(l.Location, source.Level{Version: w.version, Available: l.Available})
-		return waits
+	err := w.store.ChangeShopItem(w.ctx, w.source, l.Item, func(i *source.Item) (changed bool) {
+		changes, changed = i.Take(l.Location, source.Level{Version: w.version, Available: l.Available})
+		return changed
 	})
 	if err != nil {
 		return err

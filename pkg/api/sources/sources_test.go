@@ -541,6 +541,14 @@ func TestLevelsFindTheirVariantOrWaitForIt(t *testing.T) {
 	want("disconnected", "")
 	accepted(t, h.shopify(s, "inventory_levels/connect", level("iS", 0), 50))
 	want("connected", "0")
+	accepted(t, h.shopify(s, "inventory_levels/update", level("iS", 6), 55))
+	accepted(t, h.shopify(s, "products/update", strings.Replace(tee("Tee", "S"), `"tee"`, `"shirt"`, 1), 56))
+	want("as before its handle changed", "6")
+	if got := h.stock(t, "7", "shopify/shirt", "S"); got != "6" {
+		t.Errorf("with another handle: got %q, want the latest level", got)
+	}
+	accepted(t, h.shopify(s, "products/update", tee("Tee", "S"), 57))
+	accepted(t, h.shopify(s, "inventory_levels/update", level("iS", 0), 58))
 	accepted(t, h.shopify(s, "inventory_levels/update", `{"inventory_item_id":"iS","location_id":7,"available":1.23456}`, 60))
 	want("of five decimals", "0")
 

@@ -141,12 +141,13 @@ func containsID(parts []Part, id value.ID) bool {
 const (
 	// LevelsWait is for how long inventory levels wait for their variant.
 	LevelsWait = 7 * 24 * time.Hour
-	// maxLevels is how many locations of an item wait.
+	// maxLevels is how many locations of an item are remembered.
 	maxLevels = 1_000
 )
 
-// Item is an inventory item of a shop: the product that it is the stock of, and the
-// levels that came before that was known, the latest of each location.
+// Item is an inventory item of a shop: the product that it is the stock of, nil while
+// that is not known, and the latest level of each location, for the product's next id:
+// the first one, or one that follows from another handle.
 type Item struct {
 	ProductID *value.ID        `json:"productId"`
 	Levels    map[string]Level `json:"levels,omitempty"`
@@ -158,25 +159,26 @@ type Level struct {
 	Available jsontext.Value `json:"available,omitzero"` // nil: the item is not kept there
 }
 
-// Take returns the change that a level makes. While the product is not known the
-// level waits: waits reports whether the item changed by that.
-func (i *Item) Take(location string, l Level) (changes []Change, waits bool) {
-	if i.ProductID != nil {
-		return []Change{l.change(*i.ProductID, location)}, false
-	}
-	before, known := i.Levels[location]
-	if known && before.Version != nil && l.Version != nil && *l.Version < *before.Version || !known && len(i.Levels) == maxLevels {
+// Take returns the change that a level makes: none while the product is not known,
+// and none where a later level came before.
+func (i *Item) Take(location string, l Level) (changes []Change, changed bool) {
+	switch before, known := i.Levels[location]; {
+	case known && before.Version != nil && l.Version != nil && *l.Version < *before.Version:
 		return nil, false
+	case known || len(i.Levels) < maxLevels:
+		if i.Levels == nil {
+			i.Levels = map[string]Level{}
+		}
+		i.Levels[location], changed = l, true
 	}
-	if i.Levels == nil {
-		i.Levels = map[string]Level{}
+	if i.ProductID != nil {
+		changes = []Change{l.change(*i.ProductID, location)}
 	}
-	i.Levels[location] = l
-	return nil, true
+	return changes, changed
 }
 
-// Link names the item's product, and returns the changes of the levels that waited
-// for it. They stay, as the webhook may come again.
+// Link names the item's product, and returns the changes of the levels that came
+// before. They stay, as the webhook may come again.
 func (i *Item) Link(product value.ID) (changes []Change, changed bool) {
 	for _, location := range slices.Sorted(maps.Keys(i.Levels)) {
 		changes = append(changes, i.Levels[location].change(product, location))
