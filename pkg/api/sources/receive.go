@@ -200,6 +200,9 @@ func (w *webhook) object() error {
 	}
 	changes, err := w.link(plan)
 	if err == nil {
+		err = w.outdate(changes)
+	}
+	if err == nil {
 		err = w.send(changes)
 	}
 	if err != nil || !plan.Next.Unsettled {
@@ -230,6 +233,22 @@ func (w *webhook) link(plan *source.Plan) ([]source.Change, error) {
 		return err
 	})
 	return all, err
+}
+
+// outdate gives the deletion of a variation of WooCommerce, which has webhooks of its
+// own, the version of the last of them where that is later.
+func (w *webhook) outdate(changes []source.Change) error {
+	return parallel.UntilError(w.ctx, maxParallelItems, slices.All(changes), func(ctx context.Context, i int, c source.Change) error {
+		if w.source.Kind != shop.WooCommerce || c.Key == "" || c.Key == w.event.Object {
+			return nil
+		}
+		return w.store.ChangeShopObject(ctx, w.source, c.Kind, c.Key, func(o *source.Object) bool {
+			if o.Version != nil && (c.Version == nil || *c.Version < *o.Version) {
+				changes[i].Version = o.Version
+			}
+			return false
+		})
+	})
 }
 
 // level queues the stock of a level, or lets it wait for its variant.

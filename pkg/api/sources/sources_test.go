@@ -475,8 +475,8 @@ func TestADeletionWithoutATimeDoesNotUndoANewerPut(t *testing.T) {
 func TestVariationsFollowTheirProduct(t *testing.T) {
 	h := newHarness(t)
 	w := h.create(t, shop.WooCommerce, "")
-	accepted(t, h.woo(w, "product.created", `{"id":8,"type":"variation","name":"Tea - Green"}`, "a"))
-	accepted(t, h.woo(w, "product.created", `{"id":9,"type":"variation","name":"Tea - Black"}`, "b"))
+	accepted(t, h.woo(w, "product.created", `{"id":8,"type":"variation","name":"Tea - Green","date_modified_gmt":"2026-11-21T06:09:00"}`, "a"))
+	accepted(t, h.woo(w, "product.created", `{"id":9,"type":"variation","name":"Tea - Black","date_modified_gmt":"2026-11-21T06:09:00"}`, "b"))
 	accepted(t, h.woo(w, "product.updated", `{"id":7,"type":"variable","name":"Tea","variations":[8,9],"date_modified_gmt":"2026-11-21T06:00:00"}`, "c"))
 	h.apply(t)
 	accepted(t, h.woo(w, "product.updated", `{"id":7,"type":"variable","name":"Tea","variations":[8],"date_modified_gmt":"2026-11-21T06:01:00"}`, "d"))

@@ -47,6 +47,7 @@ type Change struct {
 	Record  jsontext.Value `json:"record"`
 	// ExternalRef is the shop's id of a product, which its record has no field for.
 	ExternalRef string `json:"externalRef,omitzero"`
+	Key         string `json:"-"` // of a deletion: the part's
 }
 
 // Plan is what a webhook does to an object.
@@ -94,7 +95,7 @@ func (o *Object) Plan(e *shop.Event, version *int64, delivery string) *Plan {
 		}
 		all = append(all, part)
 		if !containsID(stay, part.ID) {
-			gone := Change{Kind: e.Kind, Op: commerce.OpDelete, Version: next.Version, Record: jsontext.Value(`{"id":"` + part.ID.String() + `"}`)}
+			gone := Change{Kind: e.Kind, Op: commerce.OpDelete, Version: next.Version, Record: jsontext.Value(`{"id":"` + part.ID.String() + `"}`), Key: part.Key}
 			p.Changes = append(p.Changes, gone)
 		}
 	}
