@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
@@ -48,9 +49,13 @@ func PostedMessage(organization value.ID, body []byte) (message []byte, count in
 
 // MessageOfMany is the message that brings the organization's records, a list.
 func MessageOfMany(organization value.ID, records []byte) []byte {
-	// SQS takes every character of JSON but these two.
-	text := strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(string(records))
-	return []byte(`{"organizationId":"` + organization.String() + `","records":` + text + `}`)
+	return slices.Concat([]byte(`{"organizationId":"`+organization.String()+`","records":`), ForQueue(records), []byte("}"))
+}
+
+// ForQueue escapes the two characters of JSON that SQS does not take, which makes the
+// text longer.
+func ForQueue(records []byte) []byte {
+	return []byte(strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(string(records)))
 }
 
 // checkPosted names the faults outside the records.

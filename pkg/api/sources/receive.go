@@ -272,6 +272,7 @@ func (w *webhook) send(changes []source.Change) error {
 	size := 0
 	for _, c := range changes {
 		text, err := json.Marshal(c)
+		text = commerce.ForQueue(text)
 		switch {
 		case err != nil:
 			return err

@@ -375,6 +375,7 @@ func TestWhatIsKeptOfAnObjectIsBounded(t *testing.T) {
 		"a quantity":       {h.shopify(s, "inventory_levels/update", `{"inventory_item_id":1,"location_id":1,"available":"`+long+`"}`, 1), 413},
 		"a variant":        {h.shopify(s, "products/update", `{"id":1,"handle":"x","variants":[{"id":"`+long+`"}]}`, 1), 400},
 		"an item":          {h.shopify(s, "products/update", `{"id":1,"handle":"x","variants":[{"id":1,"inventory_item_id":"`+long+`"}]}`, 1), 400},
+		"what is escaped":  {h.shopify(s, "orders/updated", `{"id":1,"name":"#1","note":"`+strings.Repeat("\ufffe", 300_000)+`"}`, 1), 413},
 		"a category":       {h.shopify(s, "products/update", `{"id":1,"handle":"x","product_type":"`+long+`","variants":[{"id":1}]}`, 1), 413},
 		"variations":       {h.woo(w, "product.updated", variations(14), "a"), 202},
 		"longer variation": {h.woo(w, "product.updated", variations(200), "b"), 413},
@@ -615,3 +616,4 @@ func TestTheSamplesArriveWhole(t *testing.T) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
+
