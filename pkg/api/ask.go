@@ -32,9 +32,9 @@ func (a *Recorder) Write(b []byte) (int, error) {
 }
 
 // Ask has one of the operation's parts answer a GET of the same caller, with every
-// check. It is counted with the request: against the rate limits goes only what it
-// weighs more.
-func (r *Request) Ask(path string, query url.Values) *Recorder {
+// check, and returns the body, or why there is none. It is counted with the request:
+// against the rate limits goes only what it weighs more.
+func (r *Request) Ask(path string, query url.Values) ([]byte, error) {
 	get := &http.Request{
 		Method: http.MethodGet, URL: &url.URL{Path: path, RawQuery: query.Encode()},
 		Header: http.Header{siteHeader: r.Header.Values(siteHeader)},
@@ -44,6 +44,6 @@ func (r *Request) Ask(path string, query url.Values) *Recorder {
 		Server: &Server{router: r.op.parts, cfg: r.x.cfg}, w: answer, r: get.WithContext(r.Context()),
 		caller: r.x.caller, admitted: r.x.admitted, weight: r.x.weight,
 	}
-	x.serve()
-	return answer
+	err := x.serve()
+	return answer.Body.Bytes(), err
 }

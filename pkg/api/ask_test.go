@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/auth"
@@ -51,12 +51,8 @@ func TestAPartIsCheckedAsARequestAndCountedOnce(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					answer := r.Ask(at.Path, at.Query())
-					var problem api.Problem
-					if answer.Status >= 400 && (json.Unmarshal(answer.Body.Bytes(), &problem) != nil || problem.StatusCode != answer.Status) {
-						t.Errorf("got %s, want a problem", answer.Body.String())
-					}
-					return &api.Response{Status: answer.Status}, nil
+					body, err := r.Ask(at.Path, at.Query())
+					return &api.Response{JSON: jsontext.Value(body)}, err
 				},
 			}
 			server := api.NewServer([]api.Operation{asking}, api.Config{

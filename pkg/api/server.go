@@ -93,16 +93,20 @@ type exchange struct {
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Server: s, w: w, r: r, caller: s.cfg.Caller(r)}
-	x.serve()
+	_ = x.serve()
 }
 
-// serve answers the request, logs it, and notes it where it failed.
-func (x *exchange) serve() {
+// serve answers the request, logs it, and notes it where it failed. The error is the
+// one that it answered.
+func (x *exchange) serve() error {
 	start := x.cfg.Clock()
 	h := x.w.Header()
 	h.Set("X-Request-Id", x.caller.RequestID)
 	h.Set("X-Content-Type-Options", "nosniff")
 	err := x.run()
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fault.Busy(err)
+	}
 	if err != nil {
 		x.fail(err)
 	}
@@ -111,6 +115,7 @@ func (x *exchange) serve() {
 	}
 	x.noteFailure()
 	x.log(err, x.cfg.Clock().Sub(start))
+	return err
 }
 
 func (x *exchange) run() (err error) {
@@ -188,9 +193,6 @@ func (x *exchange) log(err error, took time.Duration) {
 }
 
 func (x *exchange) fail(err error) {
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fault.Busy(err)
-	}
 	problem, header := ProblemOf(err, x.caller.RequestID)
 	x.code = problem.Code
 	if x.op != nil && x.op.Refuse != nil {

@@ -2,9 +2,7 @@ package tools
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -18,21 +16,30 @@ import (
 	"github.com/commerce-integration/service/pkg/lists"
 )
 
-// refused is an answer of the API that is an error.
-type refused struct{ *api.Recorder }
-
-func (e refused) Error() string { return "answered " + strconv.Itoa(e.Status) }
-
 // ask reads what an operation of the API answers.
 func ask(r *api.Request, path string, query url.Values, into any) error {
-	answer := r.Ask(path, query)
-	if answer.Status >= http.StatusBadRequest {
-		return refused{answer}
+	body, err := r.Ask(path, query)
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(answer.Body.Bytes(), into); err != nil {
+	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("the answer of %s: %w", path, err)
 	}
 	return nil
+}
+
+// askPage asks for a page of rows, and leaves out what is hidden, and all but the named
+// fields where some are.
+func askPage(r *api.Request, path string, query url.Values, hidden []string, names ...string) (any, error) {
+	var p struct {
+		Data []object       `json:"data"`
+		Meta jsontext.Value `json:"meta"`
+	}
+	err := ask(r, path, query, &p)
+	for i, row := range p.Data {
+		p.Data[i] = row.compact(hidden, names...)
+	}
+	return p, err
 }
 
 // askItem is ask for the thing with the id, which names no other path.
@@ -46,16 +53,11 @@ func askItem(r *api.Request, path, id string, query url.Values) (item object, er
 
 // refusal is an error in the form of the API's errors.
 func refusal(r *api.Request, err error) []byte {
-	var e refused
-	if errors.As(err, &e) {
-		text := e.Body.Bytes()
-		if wait := e.Header().Get("Retry-After"); wait != "" {
-			text = append(text, "\nRetry-After: "+wait...)
-		}
-		return text
-	}
-	problem, _ := api.ProblemOf(err, r.RequestID)
+	problem, header := api.ProblemOf(err, r.RequestID)
 	text, _ := json.Marshal(problem, jsontext.AllowInvalidUTF8(true)) // strings and numbers do not fail
+	if wait := header.Get("Retry-After"); wait != "" {
+		text = append(text, "\nRetry-After: "+wait...)
+	}
 	return text
 }
 
@@ -113,10 +115,4 @@ func withoutNulls(v jsontext.Value) jsontext.Value {
 		v, _ = json.Marshal(entries)
 	}
 	return v
-}
-
-// page is a page of a list.
-type page struct {
-	Data []object       `json:"data"`
-	Meta jsontext.Value `json:"meta"`
 }

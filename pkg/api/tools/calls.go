@@ -119,14 +119,7 @@ func search(r *api.Request, in searchInput) (any, error) {
 				"%s looks into personal fields, and the credential lacks the scope customers:read; use another filter, as describe lists them", name)
 		}
 	}
-	var p page
-	if err := ask(r, "/api/"+in.Kind.Plural(), query, &p); err != nil {
-		return nil, err
-	}
-	for i, row := range p.Data {
-		p.Data[i] = row.compact(hidden(r, in.Kind), rowOf(in.Kind)...)
-	}
-	return p, nil
+	return askPage(r, "/api/"+in.Kind.Plural(), query, hidden(r, in.Kind), rowOf(in.Kind)...)
 }
 
 func get(r *api.Request, in getInput) (any, error) {
@@ -186,12 +179,5 @@ func deliveries(r *api.Request, in listInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var p page
-	if err := ask(r, "/developers/webhooks/events", query, &p); err != nil {
-		return nil, err
-	}
-	for i, row := range p.Data {
-		p.Data[i] = row.compact([]string{"organizationId", "attempts"})
-	}
-	return p, nil
+	return askPage(r, "/developers/webhooks/events", query, []string{"organizationId", "attempts"})
 }
