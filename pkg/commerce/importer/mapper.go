@@ -172,8 +172,15 @@ func (m *mapper) output(output map[string]any) error {
 	}
 	paths, _ := output["categories"].([]any)
 	for _, path := range paths {
-		if err := m.source.emitCategory(textOf(path), place, m.emit); err != nil {
-			return err
+		for _, c := range shop.Categories(textOf(path)) {
+			if m.source.categories[c.ID] {
+				continue
+			}
+			m.source.categories[c.ID] = true
+			category := Record{Kind: commerce.KindCategory, Op: commerce.OpPut, Body: c.Record, Place: place}
+			if err := m.emit(category, nil); err != nil {
+				return err
+			}
 		}
 	}
 	body, err := gojq.Marshal(record)
