@@ -23,8 +23,9 @@ func newApplication(t testing.TB, table *dynamo.Table, org value.ID) value.ID {
 func makeEndpoint(org, app value.ID) *webhook.Endpoint {
 	return &webhook.Endpoint{
 		ID: value.NewID(), ApplicationID: app, OrganizationID: org, URL: "https://example.com/", Status: webhook.Active,
-		SubscribedEvents: []string{"*"}, RetryCount: 8, TimeoutSeconds: 15, Secret: webhook.Secret{Sealed: "sealed", Tail: "Jw3k"},
-		CreatedAt: hookNow, UpdatedAt: hookNow,
+		SubscribedEvents: []string{"*"}, RetryCount: 8, TimeoutSeconds: 15,
+		KeptSecrets: webhook.KeptSecrets{Secret: webhook.Secret{Sealed: "sealed", Tail: "Jw3k"}},
+		CreatedAt:   hookNow, UpdatedAt: hookNow,
 	}
 }
 

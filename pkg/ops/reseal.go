@@ -84,17 +84,14 @@ func (r *Reseal) item(ctx context.Context, s *dynamo.SealedItem) error {
 }
 
 func (r *Reseal) again(s *dynamo.SealedItem) (changed bool, err error) {
-	if s.Endpoint != nil {
-		next, err := s.Endpoint.Reseal(r.Box.Again, value.TimeOf(r.Clock()))
-		changed = next != s.Endpoint
-		s.Endpoint = next
-		return changed, err
-	}
-	if s.Source != nil {
-		next, err := s.Source.Reseal(r.Box.Again, value.TimeOf(r.Clock()))
-		changed = next != s.Source
-		s.Source = next
-		return changed, err
+	before, now := *s, value.TimeOf(r.Clock())
+	switch {
+	case s.Endpoint != nil:
+		s.Endpoint, err = s.Endpoint.Reseal(r.Box.Again, now)
+		return s.Endpoint != before.Endpoint, err
+	case s.Source != nil:
+		s.Source, err = s.Source.Reseal(r.Box.Again, now)
+		return s.Source != before.Source, err
 	}
 	next, err := s.Request.Reseal(r.Box.AgainBytes)
 	changed = string(next) != string(s.Request.Answer)

@@ -253,7 +253,7 @@ func TestResealTakesTheSecretsOfSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if secrets, err := stored.Secrets(boxOf(t, serviceKey(2)).Open, w.Now()); err != nil || len(secrets) != 1 || string(secrets[0]) != made {
+	if secrets, err := stored.Open(boxOf(t, serviceKey(2)).Open, w.Now()); err != nil || len(secrets) != 1 || string(secrets[0]) != made {
 		t.Errorf("by the new key alone: %q, %v", secrets, err)
 	}
 }

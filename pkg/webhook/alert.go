@@ -113,7 +113,7 @@ func Samples() map[string]commerce.Sample {
 		ID:            value.MustID("0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40"),
 		ApplicationID: value.MustID("0192f0c3-3c6f-7d19-b5a8-4f2e6d8c1b70"), OrganizationID: value.MustID("0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00"),
 		URL: "https://example.com/webhooks", Status: Active, SubscribedEvents: []string{"order.*"},
-		RetryCount: DefaultRetryCount, TimeoutSeconds: DefaultTimeoutSeconds, Secret: Secret{Tail: "Jw3k"},
+		RetryCount: DefaultRetryCount, TimeoutSeconds: DefaultTimeoutSeconds, KeptSecrets: KeptSecrets{Secret: Secret{Tail: "Jw3k"}},
 		CreatedAt: at.Add(-1 << 45), UpdatedAt: at,
 	}
 	counters := Counters{SuccessCount: 1204, FailureCount: 1, LastFailureAt: &at, LastFailureReason: &reason}

@@ -92,7 +92,8 @@ func TestASuccessAfterAnAlertIsARecovery(t *testing.T) {
 
 func TestAlertsAreDerivedFromTransitions(t *testing.T) {
 	active := &webhook.Endpoint{
-		ID: value.NewID(), OrganizationID: value.NewID(), Status: webhook.Active, UpdatedAt: now, Secret: webhook.Secret{Sealed: "sealed", Tail: "abcd"},
+		ID: value.NewID(), OrganizationID: value.NewID(), Status: webhook.Active, UpdatedAt: now,
+		KeptSecrets: webhook.KeptSecrets{Secret: webhook.Secret{Sealed: "sealed", Tail: "abcd"}},
 	}
 	disabled, failing := active.Disable("answered 410 Gone", now), *active
 	failing.Alert = alertOf(commerce.EventEndpointFailing, 0)

@@ -29,26 +29,23 @@ func (Status) Values() []string { return []string{string(Active), string(Paused)
 
 // Endpoint is an integrator's URL and what it wants to hear of.
 type Endpoint struct {
-	ID               value.ID   `json:"id"`
-	ApplicationID    value.ID   `json:"applicationId"`
-	OrganizationID   value.ID   `json:"organizationId"`
-	URL              string     `json:"url"`
-	Description      *string    `json:"description"`
-	Status           Status     `json:"status"`
-	SubscribedEvents []string   `json:"subscribedEvents"`
-	RetryCount       int        `json:"retryCount"`
-	TimeoutSeconds   int        `json:"timeoutSeconds"`
-	Secret           Secret     `json:"secret"`
-	CreatedAt        value.Time `json:"createdAt"`
-	UpdatedAt        value.Time `json:"updatedAt"` // of the configuration; rises with every change
+	ID               value.ID `json:"id"`
+	ApplicationID    value.ID `json:"applicationId"`
+	OrganizationID   value.ID `json:"organizationId"`
+	URL              string   `json:"url"`
+	Description      *string  `json:"description"`
+	Status           Status   `json:"status"`
+	SubscribedEvents []string `json:"subscribedEvents"`
+	RetryCount       int      `json:"retryCount"`
+	TimeoutSeconds   int      `json:"timeoutSeconds"`
+	KeptSecrets
+	CreatedAt value.Time `json:"createdAt"`
+	UpdatedAt value.Time `json:"updatedAt"` // of the configuration; rises with every change
 	// Alerts says that it is the alert URL of its application, which lists do
 	// not show and of which nothing is announced.
 	Alerts bool `json:"alerts,omitzero"`
 	// DisabledReason says why the service disabled the endpoint.
 	DisabledReason *string `json:"disabledReason"`
-	// PreviousSecrets were replaced by Secret and also sign for a while,
-	// the newest first.
-	PreviousSecrets []PreviousSecret `json:"previousSecrets,omitempty"`
 	// HealthSince is when the endpoint was created, activated or got another
 	// url: earlier attempts say nothing about it. 0 means CreatedAt.
 	HealthSince value.Time `json:"healthSince,omitzero"`

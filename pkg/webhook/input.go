@@ -123,7 +123,7 @@ func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal f
 		ID: id, ApplicationID: application, OrganizationID: org,
 		URL: *dto.URL, Description: dto.Description, Status: Active, SubscribedEvents: *dto.Events,
 		RetryCount: value.Or(dto.RetryCount, DefaultRetryCount), TimeoutSeconds: value.Or(dto.TimeoutSeconds, DefaultTimeoutSeconds),
-		Secret: KeepSecret(text, seal([]byte(text), SecretPurpose(id))), CreatedAt: now, UpdatedAt: now, HealthSince: now,
+		KeptSecrets: KeptSecrets{Secret: KeepSecret(text, seal([]byte(text), SecretPurpose(id)))}, CreatedAt: now, UpdatedAt: now, HealthSince: now,
 	}
 	return e, text
 }

@@ -26,7 +26,7 @@ const (
 
 var errSecret = errors.New("webhook: not a secret: want whsec_ and base64")
 
-// Secret is an endpoint's signing secret at rest: sealed, with the end of
+// Secret is a secret at rest that signs webhooks: sealed, with the end of
 // its text by which people distinguish secrets.
 type Secret struct {
 	Sealed string `json:"sealed"`
@@ -65,6 +65,15 @@ func SecretKey(text string) ([]byte, error) {
 	return key, nil
 }
 
+// KeptSecrets are the secrets of an endpoint, which signs with them, or of a shop,
+// whose webhooks they sign.
+type KeptSecrets struct {
+	Secret Secret `json:"secret"`
+	// PreviousSecrets were replaced by Secret and also sign for a while,
+	// the newest first.
+	PreviousSecrets []PreviousSecret `json:"previousSecrets,omitempty"`
+}
+
 // PreviousSecret is a secret that was replaced and still signs.
 type PreviousSecret struct {
 	Secret Secret     `json:"secret"`
@@ -72,30 +81,60 @@ type PreviousSecret struct {
 }
 
 // validPrevious are the replaced secrets that still sign, the newest first.
-func (e *Endpoint) validPrevious(now value.Time) []PreviousSecret {
-	return slices.DeleteFunc(slices.Clone(e.PreviousSecrets), func(p PreviousSecret) bool { return now >= p.Until })
+func (k *KeptSecrets) validPrevious(now value.Time) []PreviousSecret {
+	return slices.DeleteFunc(slices.Clone(k.PreviousSecrets), func(p PreviousSecret) bool { return now >= p.Until })
 }
 
 // Secrets are the secrets that sign at the time, the newest first.
-func (e *Endpoint) Secrets(now value.Time) []Secret {
-	secrets := []Secret{e.Secret}
-	for _, p := range e.validPrevious(now) {
+func (k *KeptSecrets) Secrets(now value.Time) []Secret {
+	secrets := []Secret{k.Secret}
+	for _, p := range k.validPrevious(now) {
 		secrets = append(secrets, p.Secret)
 	}
 	return secrets
 }
 
+// Replace makes next the secret. The old one also signs for the overlap, in which
+// another replacement ends it: of two secrets at most.
+func (k *KeptSecrets) Replace(next Secret, overlap time.Duration, now value.Time) {
+	old := k.Secret
+	k.Secret, k.PreviousSecrets = next, nil
+	if overlap > 0 {
+		k.PreviousSecrets = []PreviousSecret{{Secret: old, Until: now.Add(overlap)}}
+	}
+}
+
+// Sealed drops the secrets that sign no more at the time, and returns where the others
+// are, each with the purpose that they are sealed for.
+func (k *KeptSecrets) Sealed(purpose string, now value.Time) map[*string]string {
+	k.PreviousSecrets = k.validPrevious(now)
+	purposes := map[*string]string{&k.Secret.Sealed: purpose}
+	for i := range k.PreviousSecrets {
+		purposes[&k.PreviousSecrets[i].Secret.Sealed] = purpose
+	}
+	return purposes
+}
+
+// Reseal replaces texts that are sealed for purposes by what again makes of them, and
+// reports whether that changes one.
+func Reseal(purposes map[*string]string, again func(text, purpose string) (string, error)) (changed bool, err error) {
+	for sealed, purpose := range purposes {
+		text, err := again(*sealed, purpose)
+		if err != nil {
+			return false, err
+		}
+		changed = changed || text != *sealed
+		*sealed = text
+	}
+	return changed, nil
+}
+
 // Rotate gives the endpoint a new secret, whose text is returned for the
-// answer only, as [NewEndpoint] does. The old one also signs for the overlap, in which
-// another rotation ends it: of two secrets at most.
+// answer only, as [NewEndpoint] does.
 func (e *Endpoint) Rotate(overlap time.Duration, seal func(plain []byte, purpose string) string, now value.Time) (next *Endpoint, text string) {
 	text = NewSecretText()
 	rotated := *e
-	rotated.PreviousSecrets = nil
-	if overlap > 0 {
-		rotated.PreviousSecrets = []PreviousSecret{{Secret: e.Secret, Until: now.Add(overlap)}}
-	}
-	rotated.Secret = KeepSecret(text, seal([]byte(text), SecretPurpose(e.ID)))
+	rotated.Replace(KeepSecret(text, seal([]byte(text), SecretPurpose(e.ID))), overlap, now)
 	rotated.UpdatedAt = max(now, e.UpdatedAt+1)
 	return &rotated, text
 }
@@ -104,27 +143,15 @@ func (e *Endpoint) Rotate(overlap time.Duration, seal func(plain []byte, purpose
 // those that sign no more at the time; the endpoint itself when again changes
 // none. Only code that opens secrets sees a difference.
 func (e *Endpoint) Reseal(again func(text, purpose string) (string, error), now value.Time) (*Endpoint, error) {
-	next, changed := *e, false
-	next.PreviousSecrets = e.validPrevious(now)
+	next := *e
+	purposes := next.Sealed(SecretPurpose(e.ID), now)
 	next.Delivery.Headers = slices.Clone(e.Delivery.Headers)
-	purposes := map[*string]string{&next.Secret.Sealed: SecretPurpose(e.ID)}
-	for i := range next.PreviousSecrets {
-		purposes[&next.PreviousSecrets[i].Secret.Sealed] = SecretPurpose(e.ID)
-	}
 	for i := range next.Delivery.Headers {
 		h := &next.Delivery.Headers[i]
 		purposes[&h.Sealed] = HeaderPurpose(e.ID, h.Name)
 	}
-	for sealed, purpose := range purposes {
-		text, err := again(*sealed, purpose)
-		if err != nil {
-			return nil, err
-		}
-		changed = changed || text != *sealed
-		*sealed = text
-	}
-	if !changed {
-		return e, nil
+	if changed, err := Reseal(purposes, again); err != nil || !changed {
+		return e, err
 	}
 	return &next, nil
 }

@@ -161,7 +161,7 @@ func (a *area) find(ctx context.Context, id value.ID) (k known, err error) {
 		return k, err
 	}
 	if k.Source != nil {
-		if k.secrets, err = k.Source.Secrets(a.box.Open, a.now()); err != nil {
+		if k.secrets, err = k.Open(a.box.Open, a.now()); err != nil {
 			return k, err
 		}
 	}

@@ -35,15 +35,14 @@ const (
 
 // Source is a shop as it is stored.
 type Source struct {
-	ID              value.ID                 `json:"id"`
-	OrganizationID  value.ID                 `json:"organizationId"`
-	Name            string                   `json:"name"`
-	Kind            shop.System              `json:"kind"`
-	IDPrefix        string                   `json:"idPrefix,omitzero"`
-	Secret          webhook.Secret           `json:"secret"`
-	PreviousSecrets []webhook.PreviousSecret `json:"previousSecrets,omitempty"`
-	CreatedAt       value.Time               `json:"createdAt"`
-	UpdatedAt       value.Time               `json:"updatedAt"` // rises with every change
+	ID             value.ID    `json:"id"`
+	OrganizationID value.ID    `json:"organizationId"`
+	Name           string      `json:"name"`
+	Kind           shop.System `json:"kind"`
+	IDPrefix       string      `json:"idPrefix,omitzero"`
+	webhook.KeptSecrets
+	CreatedAt value.Time `json:"createdAt"`
+	UpdatedAt value.Time `json:"updatedAt"` // rises with every change
 
 	// ChangedBy is the change by which it is being stored. The store never returns one.
 	ChangedBy *account.AuditEntry `json:"-"`
@@ -106,7 +105,7 @@ func New(organization value.ID, body []byte, seal Seal, now value.Time) (s *Sour
 		return nil, "", err
 	}
 	s = &Source{ID: value.NewRandomID(), OrganizationID: organization, Name: *dto.Name, Kind: *dto.Kind, IDPrefix: dto.IDPrefix, CreatedAt: now, UpdatedAt: now}
-	made = s.keep(dto.Secret, seal)
+	s.Secret, made = s.seal(dto.Secret, seal)
 	return s, made, nil
 }
 
@@ -124,14 +123,13 @@ func checkSecret(c *account.Checks, of shop.System, text *string) {
 	}
 }
 
-// keep seals the secret, or a new one, which it returns.
-func (s *Source) keep(entered *string, seal Seal) (made string) {
+// seal seals the secret, or a new one, which it returns, too.
+func (s *Source) seal(entered *string, seal Seal) (sealed webhook.Secret, made string) {
 	if entered == nil {
 		made = webhook.NewSecretText()
 		entered = &made
 	}
-	s.Secret = webhook.KeepSecret(*entered, seal([]byte(*entered), purpose(s.ID)))
-	return made
+	return webhook.KeepSecret(*entered, seal([]byte(*entered), purpose(s.ID))), made
 }
 
 // purpose is what a source's secret is sealed for.
@@ -156,8 +154,7 @@ func (s *Source) Update(body []byte, now value.Time) (*Source, error) {
 }
 
 // Rotate returns the source with a new secret, as a request wants it, and that
-// secret if the service makes it. The old one counts for the overlap, in which
-// another rotation ends it.
+// secret if the service makes it.
 func (s *Source) Rotate(body []byte, seal Seal, now value.Time) (next *Source, made string, err error) {
 	var c account.Checks
 	var dto RotateSourceSecretDto
@@ -173,12 +170,9 @@ func (s *Source) Rotate(body []byte, seal Seal, now value.Time) (next *Source, m
 		return nil, "", err
 	}
 	rotated := *s
-	rotated.PreviousSecrets, rotated.UpdatedAt = nil, max(now, s.UpdatedAt+1)
-	if hours > 0 {
-		until := now.Add(time.Duration(hours) * time.Hour)
-		rotated.PreviousSecrets = []webhook.PreviousSecret{{Secret: s.Secret, Until: until}}
-	}
-	made = rotated.keep(dto.Secret, seal)
+	secret, made := s.seal(dto.Secret, seal)
+	rotated.Replace(secret, time.Duration(hours)*time.Hour, now)
+	rotated.UpdatedAt = max(now, s.UpdatedAt+1)
 	return &rotated, made, nil
 }
 
@@ -186,29 +180,10 @@ func (s *Source) Rotate(body []byte, seal Seal, now value.Time) (next *Source, m
 // that count no more; the source itself when again changes none.
 func (s *Source) Reseal(again func(text, purpose string) (string, error), now value.Time) (*Source, error) {
 	next := *s
-	next.PreviousSecrets = s.previous(now)
-	all := []*webhook.Secret{&next.Secret}
-	for i := range next.PreviousSecrets {
-		all = append(all, &next.PreviousSecrets[i].Secret)
-	}
-	changed := false
-	for _, secret := range all {
-		text, err := again(secret.Sealed, purpose(s.ID))
-		if err != nil {
-			return nil, err
-		}
-		changed = changed || text != secret.Sealed
-		secret.Sealed = text
-	}
-	if !changed {
-		return s, nil
+	if changed, err := webhook.Reseal(next.Sealed(purpose(s.ID), now), again); err != nil || !changed {
+		return s, err
 	}
 	return &next, nil
-}
-
-// previous are the replaced secrets that still count.
-func (s *Source) previous(now value.Time) []webhook.PreviousSecret {
-	return slices.DeleteFunc(slices.Clone(s.PreviousSecrets), func(p webhook.PreviousSecret) bool { return now >= p.Until })
 }
 
 // Shape is the source as the API shows it at a base URL, with the secret that was

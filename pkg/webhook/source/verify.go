@@ -21,14 +21,10 @@ const triggeredAt = "X-Shopify-Triggered-At"
 // Open decrypts what [Seal] made for the purpose.
 type Open = func(text, purpose string) ([]byte, error)
 
-// Secrets opens the secrets that count at the time.
-func (s *Source) Secrets(open Open, now value.Time) (secrets [][]byte, err error) {
-	sealed := []string{s.Secret.Sealed}
-	for _, p := range s.previous(now) {
-		sealed = append(sealed, p.Secret.Sealed)
-	}
-	for _, text := range sealed {
-		secret, err := open(text, purpose(s.ID))
+// Open opens the secrets that count at the time.
+func (s *Source) Open(open Open, now value.Time) (secrets [][]byte, err error) {
+	for _, sealed := range s.Secrets(now) {
+		secret, err := open(sealed.Sealed, purpose(s.ID))
 		if err != nil {
 			return nil, err
 		}
