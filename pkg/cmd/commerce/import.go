@@ -178,16 +178,11 @@ func (c *importCommand) open(paths []string) (*importer.Source, error) {
 		return nil, err
 	}
 	format, kind := importer.Format(c.format), commerce.Kind(c.kind)
-	switch {
-	case mapping != nil && kind != "":
+	if mapping != nil && kind != "" {
 		return nil, wrongUsage("--mapping names the kind; leave out --kind")
-	case mapping != nil:
-		format, kind = importer.CSV, mapping.Kind
-	case format == "":
-		format, err = importer.Detect(paths[0])
 	}
-	if err != nil {
-		return nil, err
+	if mapping != nil {
+		format, kind = importer.CSV, mapping.Kind
 	}
 	source, err := importer.Open(format, kind, paths)
 	if err != nil {

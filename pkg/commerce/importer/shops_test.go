@@ -48,14 +48,16 @@ func TestExampleFilesGiveTheRecordsBesideThem(t *testing.T) {
 	}
 	for _, path := range files {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			format, err := importer.Detect(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if system, _, _ := strings.Cut(filepath.Base(path), "-"); format != importer.CSV && string(format) != system {
-				t.Errorf("detected %s", format)
+			format, system := importer.Format(""), "csv"
+			if path == filepath.Join("testdata", "mapped.csv") {
+				format = importer.CSV
+			} else {
+				system, _, _ = strings.Cut(filepath.Base(path), "-")
 			}
 			source := open(t, format, path)
+			if string(source.Format) != system {
+				t.Errorf("detected %s", source.Format)
+			}
 			got := describe(t, source)
 			if again := describe(t, source); again != got {
 				t.Error("the second pass gives other records")

@@ -61,10 +61,14 @@ type Source struct {
 	stream  bool     // can be read only once
 }
 
-// Open checks that the paths can be read.
+// Open checks that the paths can be read. Without a format the first of them tells it:
+// by its name, or by the header of a CSV file.
 func Open(format Format, kind commerce.Kind, paths []string) (*Source, error) {
 	s := &Source{Format: format, Kind: kind, Warn: func(Place, string) {}, paths: paths}
 	err := s.stat()
+	if err == nil && format == "" {
+		s.Format, err = s.detect(paths[0])
+	}
 	if err == nil {
 		err = s.checkArguments()
 	}
@@ -112,13 +116,8 @@ func (s *Source) checkArguments() error {
 	return nil
 }
 
-// Detect tells the format of a source by its first path: a name, or the header of
-// a CSV file. A file of no known shop system is CSV.
-func Detect(path string) (Format, error) {
-	s := &Source{paths: []string{path}}
-	if err := s.stat(); err != nil {
-		return "", err
-	}
+// detect tells the format of a path. A file of no known shop system is CSV.
+func (s *Source) detect(path string) (Format, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".jsonl", ".ndjson":
 		return JSONLines, nil
