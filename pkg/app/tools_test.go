@@ -282,6 +282,7 @@ func TestTheTransportTakesOneMessageAndHoldsNothing(t *testing.T) {
 		want         string
 	}{
 		"a message":              {"POST", list, nil, 200, `"inputSchema"`},
+		"whose answer it is":     {"POST", list, nil, 200, `"cacheScope":"private"`},
 		"a notification":         {"POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, ""},
 		"a batch":                {"POST", "[" + list + "," + list + "]", nil, 400, "not a batch"},
 		"no JSON":                {"POST", "{", nil, 400, `"code":"validation_failed"`},

@@ -70,6 +70,8 @@ func newHandler() http.Handler {
 func newServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "commerce-integration", Title: "Commerce Integration Service", Version: "1.0.0"}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		// Which tools there are depends on the credential.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
 	addRecords(s)
 	return s
