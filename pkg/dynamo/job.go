@@ -124,7 +124,7 @@ func decodeDueJob(it item) (index.Job, error) {
 // the zero state, unless change reports that it stays.
 func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change func(*jobState) (changed bool)) error {
 	k := jobKey(org, list)
-	return modify(ctx, t, k, change, func(next *jobState, token uint64) (done bool, err error) {
+	return modify(ctx, t, k, decode, change, func(next *jobState, token uint64) (done bool, err error) {
 		ifUnchanged := ifLast(attrToken, token)
 		if *next == (jobState{}) {
 			_, done, err = t.removeItem(ctx, "delete a job", t.remove(k, ifUnchanged))

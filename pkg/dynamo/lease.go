@@ -73,7 +73,7 @@ func (l *leases) take(holder string, now, until value.Time, most int) (taken, ch
 // changeLeases stores what change makes of the leases, unless it reports that they
 // stay.
 func (t *Table) changeLeases(ctx context.Context, k key, itemType string, change func(*leases) (changed bool)) error {
-	return modify(ctx, t, k, change, func(next *leases, token uint64) (done bool, err error) {
+	return modify(ctx, t, k, decode, change, func(next *leases, token uint64) (done bool, err error) {
 		it := encode(k, itemType, next)
 		it[attrToken], it[attrExpires] = num(newToken()), num(t.now().Add(leaseRetention).Unix())
 		_, done, err = t.updateItem(ctx, "change leases", t.setItem(it, t.ifLive(token)))

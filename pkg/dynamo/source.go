@@ -7,7 +7,6 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/fault"
-	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/webhook/source"
@@ -114,28 +113,19 @@ func (t *Table) ChangeShopItem(ctx context.Context, s *source.Source, id string,
 const maxShopBytes = 390 << 10
 
 func changeShop[T any](ctx context.Context, t *Table, k key, itemType string, change func(*T) bool, age func(*T) time.Duration) error {
-	return retry.Contended(ctx, maxChangeTries, func() (done bool, err error) {
-		it, err := t.get(ctx, k)
-		if err != nil {
-			return false, err
-		}
-		v := new(T)
-		if it != nil {
-			if v, err = decodeDoc[T](it); err != nil {
-				return false, err
-			}
-		}
-		if !change(v) {
-			return true, nil
-		}
-		next := docItem(k, itemType, v)
-		if len(getString(next, attrDoc)) > maxShopBytes {
+	decode := func(it item) (T, error) {
+		v, err := decodeDoc[T](it)
+		return value.Or(v, *new(T)), err
+	}
+	return modify(ctx, t, k, decode, change, func(next *T, token uint64) (done bool, err error) {
+		it := docItem(k, itemType, next)
+		if len(getString(it, attrDoc)) > maxShopBytes {
 			return false, fault.New(fault.TooLarge, "payload_too_large", "the object has more variants or longer fields than the service keeps of one")
 		}
-		if d := age(v); d > 0 {
-			next[attrExpires] = expiry(value.TimeOf(t.now().Add(d)))
+		if d := age(next); d > 0 {
+			it[attrExpires] = expiry(value.TimeOf(t.now().Add(d)))
 		}
-		_, done, err = t.putOnce(ctx, "put what is known of a shop", next, newToken(), t.ifLive(getUnsigned(it, attrToken)))
+		_, done, err = t.putOnce(ctx, "put what is known of a shop", it, newToken(), t.ifLive(token))
 		return done, err
 	})
 }

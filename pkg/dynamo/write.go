@@ -366,18 +366,19 @@ func changeItem[T any](ctx context.Context, t *Table, noun string, k key, decode
 	return found && err == nil, err
 }
 
-// modify reads an item whose every write sets attrToken, and has write store what
-// change makes of it if its last write still has the token, unless change reports
-// that it stays. Both are called again when another writer was faster.
+// modify reads an item whose every write sets attrToken, nil where there is none, and
+// has write store what change makes of it if its last write still has the token, unless
+// change reports that it stays. Both are called again when another writer was faster.
 func modify[T any](
-	ctx context.Context, t *Table, k key, change func(*T) (changed bool), write func(next *T, token uint64) (done bool, err error),
+	ctx context.Context, t *Table, k key, decode func(item) (T, error), change func(*T) (changed bool),
+	write func(next *T, token uint64) (done bool, err error),
 ) error {
 	err := retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
 		it, err := t.get(ctx, k)
 		if err != nil {
 			return false, err
 		}
-		v, err := decode[T](it)
+		v, err := decode(it)
 		if err != nil || !change(&v) {
 			return true, err
 		}
