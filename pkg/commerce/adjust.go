@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"maps"
 	"time"
 	"unicode/utf8"
@@ -43,9 +44,6 @@ type Adjusted struct {
 	// what the ledger holds; nil where nothing has to, or another message will.
 	Later *Change
 }
-
-// Writes reports whether there is something to store.
-func (a *Adjusted) Writes() bool { return a.Record != nil || len(a.Counted) > 0 }
 
 // adjustment is the record of an adjust.
 type adjustment struct {
@@ -98,11 +96,11 @@ func (r *StockRow) Current() (*Stored, error) {
 // live reports whether there is a row.
 func (r *StockRow) live() bool { return r.Record != nil && !r.Record.Deleted }
 
-// stock is the row as its record shows it; zero where there is none.
-func (r *StockRow) stock() (s Stock, err error) {
-	if r.live() {
-		if err = json.Unmarshal(r.Record.Doc, &s); err != nil {
-			err = unreadable(r.Record, err)
+// stockOf is the row that a record shows; zero where there is none.
+func stockOf(record *Stored) (s Stock, err error) {
+	if record != nil && !record.Deleted {
+		if err = json.Unmarshal(record.Doc, &s); err != nil {
+			err = unreadable(record, err)
 		}
 	}
 	return s, err
@@ -112,7 +110,7 @@ func (r *StockRow) stock() (s Stock, err error) {
 // nothing; one that is refused leaves the others alone. A row that is not there begins
 // at 0. The error says that the stored document cannot be read.
 func (r *StockRow) Adjust(changes []Change, now value.Time) (*Adjusted, error) {
-	stock, err := r.stock()
+	stock, err := stockOf(r.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +173,7 @@ func (r *StockRow) begun(organization value.ID, a *adjustment, onHand value.Amou
 
 // revised is the record of a row with so much more on hand.
 func (r *StockRow) revised(delta value.Amount, revision value.Time) (*Stored, error) {
-	s, err := r.stock()
+	s, err := stockOf(r.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -198,32 +196,30 @@ func (r *StockRow) later(s *Stock) *Change {
 	return &Change{OrganizationID: r.Record.OrganizationID, Kind: KindStock, Op: OpAdjust, Record: record}
 }
 
-// Sinks returns the product of a row of stock of which less is available after the
-// change: only its threshold may be crossed. ok is false for any other change.
-func Sinks(old, next *Stored) (product value.ID, ok bool, err error) {
+// SetThreshold gives a row of stock of which less is available than in the old one what
+// is available of its product when its stock is low: the product's reorderPoint, or its
+// minStockLevel; none where it has neither, or there is no such product. read reads the
+// product, which is nil when there is none. No other change can cross the threshold.
+func SetThreshold(old, next *Stored, read func(product value.ID) (*Stored, error)) error {
 	if next.Kind != KindStock || next.Deleted || next.Silent || old == nil || old.Deleted {
-		return product, false, nil
+		return nil
 	}
-	was, err := (&StockRow{Record: old}).stock()
+	was, err := stockOf(old)
 	if err != nil {
-		return product, false, err
+		return err
 	}
-	is, err := (&StockRow{Record: next}).stock()
-	return is.ProductID, old.Unpublished || is.Available < was.Available, err
-}
-
-// Threshold is what is available of a product when its stock is low: its reorderPoint,
-// or its minStockLevel; nil where it has neither, or there is no such product.
-func Threshold(product *Stored) (*value.Amount, error) {
-	if product == nil {
-		return nil, nil
+	is, err := stockOf(next)
+	if err != nil || !old.Unpublished && is.Available >= was.Available {
+		return err
+	}
+	product, err := read(is.ProductID)
+	if err != nil || product == nil {
+		return err
 	}
 	var p Product
 	if err := json.Unmarshal(product.Doc, &p); err != nil {
-		return nil, unreadable(product, err)
+		return unreadable(product, err)
 	}
-	if p.ReorderPoint != nil {
-		return p.ReorderPoint, nil
-	}
-	return p.MinStockLevel, nil
+	next.LowAt = cmp.Or(p.ReorderPoint, p.MinStockLevel)
+	return nil
 }

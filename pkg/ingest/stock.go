@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 )
 
@@ -30,7 +31,7 @@ func (g *Ingester) adjust(ctx context.Context, s *subject) (done bool, err error
 			return false, err
 		}
 	}
-	if next.Writes() {
+	if next.Record != nil || len(next.Counted) > 0 {
 		if stored, err := g.store.AdjustStock(ctx, s.ref.OrganizationID, s.ref.ID, row, next); err != nil || !stored {
 			return false, err
 		}
@@ -70,13 +71,7 @@ func (s *subject) adjustments() (run []commerce.Change, names []string) {
 // setThreshold gives a row of stock the threshold of its product, of which it may run
 // low by the change.
 func (g *Ingester) setThreshold(ctx context.Context, old, next *commerce.Stored) error {
-	id, sinks, err := commerce.Sinks(old, next)
-	if err != nil || !sinks {
-		return err
-	}
-	product, err := g.store.Record(ctx, next.OrganizationID, commerce.KindProduct, id)
-	if err == nil {
-		next.LowAt, err = commerce.Threshold(product)
-	}
-	return err
+	return commerce.SetThreshold(old, next, func(product value.ID) (*commerce.Stored, error) {
+		return g.store.Record(ctx, next.OrganizationID, commerce.KindProduct, product)
+	})
 }
