@@ -157,7 +157,7 @@ func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
 	if next.Doc, err = encodeBounded(r); err != nil {
 		return nil, err
 	}
-	next.ID, next.SiteIDs, next.ExternalRef = d.id, sortedSites(c.Sites.IDs), c.ExternalRef.Text
+	next.ID, next.SiteIDs, next.ExternalRef = d.id, sortedSites(c.Sites.Value), c.ExternalRef.Value
 	if live && !c.Sites.Given {
 		next.SiteIDs = old.SiteIDs
 	}

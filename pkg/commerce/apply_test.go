@@ -61,7 +61,7 @@ func TestAReplayedChangeWritesNothing(t *testing.T) {
 			c.Version = &version
 		}
 		if kind == KindProduct && rapid.Bool().Draw(t, "sites") {
-			c.Sites = Sites{Given: true, IDs: []value.ID{testSite, testOrg, testSite}}
+			c.Sites = Sites{Given: true, Value: []value.ID{testSite, testOrg, testSite}}
 		}
 		if rapid.Bool().Draw(t, "delete") {
 			c.Op = OpDelete
@@ -343,7 +343,7 @@ func TestTheReferenceOfAProductStaysUnlessGiven(t *testing.T) {
 	c := put(KindProduct, `{"id":"`+testID.String()+`","name":"a"}`)
 	with := func(text string) Change {
 		given := c
-		given.ExternalRef = Reference{Given: true, Text: text}
+		given.ExternalRef = Reference{Given: true, Value: text}
 		return given
 	}
 	old := store(t, nil, with("ERP 7"), testNow)
@@ -372,7 +372,7 @@ func TestSitesOfAProductStayUnlessGiven(t *testing.T) {
 		c.Sites = sites
 		return c
 	}
-	old := store(t, nil, with(Sites{Given: true, IDs: []value.ID{testSite, testOrg, testSite}}), testNow)
+	old := store(t, nil, with(Sites{Given: true, Value: []value.ID{testSite, testOrg, testSite}}), testNow)
 	if want := []value.ID{testOrg, testSite}; !cmp.Equal(old.SiteIDs, want) {
 		t.Fatalf("sites %v, want the sorted set %v", old.SiteIDs, want)
 	}
@@ -380,7 +380,7 @@ func TestSitesOfAProductStayUnlessGiven(t *testing.T) {
 	if !cmp.Equal(renamed.SiteIDs, old.SiteIDs) {
 		t.Errorf("sites %v after a put without, want %v", renamed.SiteIDs, old.SiteIDs)
 	}
-	if next, err := Apply(old, with(Sites{Given: true, IDs: []value.ID{testOrg, testSite}}), testNow); next != nil || err != nil {
+	if next, err := Apply(old, with(Sites{Given: true, Value: []value.ID{testOrg, testSite}}), testNow); next != nil || err != nil {
 		t.Errorf("the same set again: %+v, %v", next, err)
 	}
 	every := store(t, old, with(Sites{Given: true}), testNow)

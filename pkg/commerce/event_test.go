@@ -210,7 +210,7 @@ func TestWhatChangesNothingShownEmitsNothing(t *testing.T) {
 func TestAChangeOfSitesAloneHasNoPreviousAttributes(t *testing.T) {
 	c := put(KindProduct, `{"id":"`+testID.String()+`","name":"a"}`)
 	old := store(t, nil, c, testNow)
-	c.Sites = Sites{Given: true, IDs: []value.ID{testSite}}
+	c.Sites = Sites{Given: true, Value: []value.ID{testSite}}
 	events, err := Events(old, store(t, old, c, testNow))
 	if err != nil || len(events) != 1 || events[0].Type != "product.updated" || string(events[0].Data.PreviousAttributes) != "{}" {
 		t.Errorf("got %+v, %v; want product.updated with {}", events, err)

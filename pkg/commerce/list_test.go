@@ -48,7 +48,7 @@ func (s *shelf) add(t testing.TB, name, fields string, sites ...value.ID) value.
 	}
 	c := put(s.kind, string(record))
 	if s.kind == KindProduct {
-		c.Sites, c.ExternalRef = Sites{Given: true, IDs: sites}, Reference{Given: true, Text: "Ref " + name}
+		c.Sites, c.ExternalRef = Sites{Given: true, Value: sites}, Reference{Given: true, Value: "Ref " + name}
 	}
 	stored := store(t, nil, c, testNow+value.Time(len(s.stored)))
 	s.put(t, stored, name)

@@ -61,51 +61,29 @@ type PostedRecord struct {
 	Position       int            `json:"-"`
 }
 
-// Sites is the siteIds of a message. Given false means that the message has
-// none and the stored value stays; given and empty means every site.
-type Sites struct {
+// Beside is what a message may give beside its record. Given false means that it does
+// not and the stored value stays; given and empty means none.
+type Beside[T any] struct {
 	Given bool
-	IDs   []value.ID
+	Value T
 }
 
-// MarshalJSONTo writes the identifiers; an absent value is left out by
-// omitzero.
-func (s Sites) MarshalJSONTo(enc *jsontext.Encoder) error { return json.MarshalEncode(enc, s.IDs) }
+type (
+	// Sites is the siteIds of a message; none means every site.
+	Sites = Beside[[]value.ID]
+	// Reference is the externalRef of a message.
+	Reference = Beside[string]
+)
 
-// UnmarshalJSONFrom accepts an array of identifiers, or null for every site.
-// The order and repetitions mean nothing.
-func (s *Sites) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	s.Given = true
-	if err := json.UnmarshalDecode(dec, &s.IDs); err != nil {
-		return err
-	}
-	s.IDs = sortedSites(s.IDs)
-	return nil
+// MarshalJSONTo writes the value; an absent one is left out by omitzero.
+func (b Beside[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return json.MarshalEncode(enc, b.Value)
 }
 
-// Reference is the externalRef of a message. Given false means that the message
-// has none and the stored value stays; given and empty means none.
-type Reference struct {
-	Given bool
-	Text  string
-}
-
-// MarshalJSONTo writes the text or null; an absent value is left out by omitzero.
-func (r Reference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if r.Text == "" {
-		return enc.WriteToken(jsontext.Null)
-	}
-	return enc.WriteToken(jsontext.String(r.Text))
-}
-
-// UnmarshalJSONFrom accepts text, or null for none. Blanks around it mean nothing.
-func (r *Reference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	r.Given = true
-	if err := json.UnmarshalDecode(dec, &r.Text); err != nil {
-		return err
-	}
-	r.Text = strings.TrimSpace(r.Text)
-	return nil
+// UnmarshalJSONFrom accepts a value, or null for none.
+func (b *Beside[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	b.Given = true
+	return json.UnmarshalDecode(dec, &b.Value)
 }
 
 // sortedSites returns the set in its stored form: sorted, nil when empty.
@@ -202,8 +180,10 @@ func (c Change) Message() []byte {
 	return body
 }
 
-// check checks the fields outside the record; Apply checks the record.
+// check checks the fields outside the record; Apply checks the record. The order and
+// repetitions of sites mean nothing, nor do blanks around a reference.
 func (c *Change) check() error {
+	c.Sites.Value, c.ExternalRef.Value = sortedSites(c.Sites.Value), strings.TrimSpace(c.ExternalRef.Value)
 	switch {
 	case c.OrganizationID.IsZero():
 		return required("organizationId")
@@ -226,12 +206,12 @@ func (c *Change) check() error {
 	case c.Sites.Given && !c.Kind.known().sites:
 		return fault.Field(fault.InBody, "siteIds", fault.DetailNotAllowed,
 			"is for products only; another kind's site is its record's siteId")
-	case len(c.Sites.IDs) > maxSites:
+	case len(c.Sites.Value) > maxSites:
 		return fault.Field(fault.InBody, "siteIds", fault.DetailOutOfRange, "must have at most %d entries", maxSites)
 	case c.ExternalRef.Given && !c.Kind.known().sites:
 		return fault.Field(fault.InBody, columnReference, fault.DetailNotAllowed,
 			"stands beside the record for products only; another kind has it in the record")
-	case utf8.RuneCountInString(c.ExternalRef.Text) > maxReference:
+	case utf8.RuneCountInString(c.ExternalRef.Value) > maxReference:
 		return fault.Field(fault.InBody, columnReference, fault.DetailOutOfRange, "must have at most %d characters", maxReference)
 	}
 	return nil

@@ -18,7 +18,7 @@ func TestAMessageOfOneRecord(t *testing.T) {
 	version := int64(12)
 	want := []Change{{
 		Kind: KindProduct, Op: OpPut, OrganizationID: testOrg, Record: []byte(`{"id":"x"}`),
-		Sites: Sites{Given: true, IDs: []value.ID{testSite}}, Version: &version, Silent: true, Position: Alone,
+		Sites: Sites{Given: true, Value: []value.ID{testSite}}, Version: &version, Silent: true, Position: Alone,
 	}}
 	if diff := cmp.Diff(want, changes); diff != "" || refusals != nil {
 		t.Fatalf("refusals %+v, changes:\n%s", refusals, diff)
@@ -31,7 +31,7 @@ func TestSitesOfAMessage(t *testing.T) {
 		`,"siteIds":null`: {Given: true},
 		`,"siteIds":[]`:   {Given: true},
 		`,"siteIds":["` + testSite.String() + `","` + testOrg.String() + `","` + testSite.String() + `"]`: {
-			Given: true, IDs: []value.ID{testOrg, testSite},
+			Given: true, Value: []value.ID{testOrg, testSite},
 		},
 	} {
 		t.Run(given, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestReferenceOfAMessage(t *testing.T) {
 	}{
 		{"product", ``, Reference{}, ""},
 		{"product", `,"externalRef":null`, Reference{Given: true}, ""},
-		{"product", `,"externalRef":" ERP 7 "`, Reference{Given: true, Text: "ERP 7"}, ""},
-		{"product", `,"externalRef":"` + longest + `"`, Reference{Given: true, Text: longest}, ""},
+		{"product", `,"externalRef":" ERP 7 "`, Reference{Given: true, Value: "ERP 7"}, ""},
+		{"product", `,"externalRef":"` + longest + `"`, Reference{Given: true, Value: longest}, ""},
 		{"product", `,"externalRef":"` + longest + `x"`, Reference{}, "must have at most 120 characters"},
 		{"product", `,"externalRef":7`, Reference{}, "must be a string"},
 		{"order", `,"externalRef":"7"`, Reference{}, "for products only"},
@@ -195,7 +195,7 @@ func TestARefusedChangeCanBeSentAgain(t *testing.T) {
 		if c.Kind == KindProduct && rapid.Bool().Draw(t, "sites given") {
 			c.Sites = Sites{Given: true}
 			if rapid.Bool().Draw(t, "some sites") {
-				c.Sites.IDs = []value.ID{testOrg, testSite}
+				c.Sites.Value = []value.ID{testOrg, testSite}
 			}
 		}
 		_, err := Apply(nil, c, testNow)

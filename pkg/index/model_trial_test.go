@@ -281,7 +281,7 @@ func (tr *trial) put(org value.ID, kind commerce.Kind, id value.ID, c content) {
 		}
 		change.Sites.Given = true
 		if !c.site.IsZero() {
-			change.Sites.IDs, r.keywords["siteIds"] = []value.ID{c.site}, []string{string(c.site[:])}
+			change.Sites.Value, r.keywords["siteIds"] = []value.ID{c.site}, []string{string(c.site[:])}
 		}
 	}
 	var err error

@@ -158,7 +158,7 @@ func (w *harness) putFor(org value.ID, kind commerce.Kind, record map[string]any
 	}
 	c := commerce.Change{Kind: kind, Op: commerce.OpPut, OrganizationID: org, Record: doc}
 	if kind == commerce.KindProduct {
-		c.Sites = commerce.Sites{Given: true, IDs: sites}
+		c.Sites = commerce.Sites{Given: true, Value: sites}
 	}
 	return w.apply(c)
 }

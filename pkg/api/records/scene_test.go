@@ -142,8 +142,8 @@ func (s *scene) put(org value.ID, kind commerce.Kind, id value.ID) {
 		s.t.Fatal(err)
 	}
 	if c.Record = doc; kind == commerce.KindProduct {
-		c.Sites = commerce.Sites{Given: true, IDs: s.pick([]value.ID(nil), []value.ID{siteA}, []value.ID{siteB}, []value.ID{siteA, siteB}).([]value.ID)}
-		c.ExternalRef = commerce.Reference{Given: true, Text: s.pick("", s.word()).(string)}
+		c.Sites = commerce.Sites{Given: true, Value: s.pick([]value.ID(nil), []value.ID{siteA}, []value.ID{siteB}, []value.ID{siteA, siteB}).([]value.ID)}
+		c.ExternalRef = commerce.Reference{Given: true, Value: s.pick("", s.word()).(string)}
 	}
 	s.apply(c)
 }
