@@ -59,7 +59,6 @@ type Summary struct {
 	Sent        int            // records that the queue has taken
 	AlreadySent int            // records that an earlier run had sent
 	Refused     int            // rows that were not sent
-	Repeated    int            // records with the id of an earlier one, which one of them replaces
 	Rejected    []*Rejection   // the first 20 of them
 	Reasons     map[string]int // all of them by reason
 
@@ -257,12 +256,11 @@ func (r *run) check(place Place, message []byte) error {
 // apart, so only those without are looked at.
 func (r *run) remember(place Place, kind commerce.Kind, id value.ID) {
 	key := recordKey{kind, id}
-	if line, twice := r.seen[key]; twice {
-		r.summary.Repeated++
-		if r.cfg.Warn != nil {
-			r.cfg.Warn(place, fmt.Sprintf("the %s %s has the id of line %d; one replaces the other", kind, id, line))
-		}
-	} else if len(r.seen) < maxSeen {
+	switch line, twice := r.seen[key]; {
+	case r.cfg.Warn == nil:
+	case twice:
+		r.cfg.Warn(place, fmt.Sprintf("the %s %s has the id of line %d; one replaces the other", kind, id, line))
+	case len(r.seen) < maxSeen:
 		r.seen[key] = place.Line
 	}
 }
