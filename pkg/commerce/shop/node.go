@@ -32,8 +32,12 @@ func parse(body []byte) (n node, err error) {
 	return n, err
 }
 
-// event is the event of the object whose id the field has.
-func (n node) event(kind commerce.Kind, field string) (*Event, error) {
+// event is the event of an object, or of a level of an inventory item.
+func (n node) event(kind commerce.Kind) (*Event, error) {
+	field := "id"
+	if kind == commerce.KindStock {
+		field = "inventory_item_id"
+	}
 	id, err := n.id(field)
 	if err == nil && id == "" {
 		err = fmt.Errorf("%s is required", field)

@@ -7,6 +7,7 @@
 package shop
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/base/value"
@@ -65,8 +66,8 @@ type Level struct {
 // apart; without one they are those of imported files. The event is nil where the topic
 // changes no record. An error says that the body is not one of the topic.
 func Read(system System, prefix, topic string, body []byte) (*Event, error) {
-	read := topics[system][topic]
-	if read == nil {
+	at := slices.IndexFunc(topics[system], func(t topicsOf) bool { return slices.Contains(strings.Fields(t.names), topic) })
+	if at < 0 {
 		return nil, nil
 	}
 	n, err := parse(body)
@@ -77,36 +78,51 @@ func Read(system System, prefix, topic string, body []byte) (*Event, error) {
 	if prefix != "" {
 		ns = ids(derive(prefix))
 	}
-	return read(ns, n)
+	t := topics[system][at]
+	e, err := n.event(t.kind)
+	if err == nil {
+		err = t.read(e, ns, n)
+	}
+	return e, err
 }
 
-type reader = func(ids, node) (*Event, error)
+// topicsOf are topics whose bodies are read alike.
+type topicsOf struct {
+	kind  commerce.Kind
+	read  func(e *Event, ns ids, n node) error // fills the event
+	names string
+}
 
 // topics are those that change records. refunds/create does not, as orders/updated has
 // the refunds of the order.
-var topics = map[System]map[string]reader{
+var topics = map[System][]topicsOf{
 	Shopify: {
-		"products/create": shopifyProduct, "products/update": shopifyProduct, "products/delete": deleted(commerce.KindProduct),
-		"orders/create": shopifyOrder, "orders/updated": shopifyOrder, "orders/paid": shopifyOrder, "orders/cancelled": shopifyOrder,
-		"orders/fulfilled": shopifyOrder, "orders/partially_fulfilled": shopifyOrder, "orders/delete": deleted(commerce.KindOrder),
-		"customers/create": shopifyCustomer, "customers/update": shopifyCustomer, "customers/enable": shopifyCustomer,
-		"customers/disable": shopifyCustomer, "customers/delete": deleted(commerce.KindCustomer),
-		"inventory_levels/connect": shopifyLevel, "inventory_levels/update": shopifyLevel, "inventory_levels/disconnect": shopifyNoLevel,
+		{commerce.KindProduct, shopifyProduct, "products/create products/update"},
+		{commerce.KindProduct, deleted, "products/delete"},
+		{
+			commerce.KindOrder, shopifyOrder,
+			"orders/create orders/updated orders/paid orders/cancelled orders/fulfilled orders/partially_fulfilled",
+		},
+		{commerce.KindOrder, deleted, "orders/delete"},
+		{commerce.KindCustomer, shopifyCustomer, "customers/create customers/update customers/enable customers/disable"},
+		{commerce.KindCustomer, deleted, "customers/delete"},
+		{commerce.KindStock, shopifyLevel, "inventory_levels/connect inventory_levels/update"},
+		{commerce.KindStock, shopifyNoLevel, "inventory_levels/disconnect"},
 	},
 	WooCommerce: {
-		"product.created": wooProduct, "product.updated": wooProduct, "product.restored": wooProduct, "product.deleted": wooDeleted(commerce.KindProduct),
-		"order.created": wooOrder, "order.updated": wooOrder, "order.restored": wooOrder, "order.deleted": wooDeleted(commerce.KindOrder),
-		"customer.created": wooCustomer, "customer.updated": wooCustomer, "customer.deleted": wooDeleted(commerce.KindCustomer),
+		{commerce.KindProduct, wooProduct, "product.created product.updated product.restored"},
+		{commerce.KindProduct, wooDeleted, "product.deleted"},
+		{commerce.KindOrder, wooOrder, "order.created order.updated order.restored"},
+		{commerce.KindOrder, wooDeleted, "order.deleted"},
+		{commerce.KindCustomer, wooCustomer, "customer.created customer.updated"},
+		{commerce.KindCustomer, wooDeleted, "customer.deleted"},
 	},
 }
 
 // deleted reads the webhook of a deletion, which has the object's id.
-func deleted(kind commerce.Kind) reader {
-	return func(_ ids, n node) (*Event, error) {
-		e, err := n.event(kind, "id")
-		e.Deleted = true
-		return e, err
-	}
+func deleted(e *Event, _ ids, _ node) error {
+	e.Deleted = true
+	return nil
 }
 
 // ids is the namespace of the ids of a shop's objects.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/go-json-experiment/json"
 )
 
@@ -37,14 +36,10 @@ var errTooManyParts = fmt.Errorf("a product must have at most %d variants", maxP
 
 // shopifyProduct makes a product of each variant. A body has at most 100 variants
 // in full; variant_gids names all.
-func shopifyProduct(ns ids, p node) (*Event, error) {
-	e, err := p.event(commerce.KindProduct, "id")
-	if err != nil {
-		return nil, err
-	}
+func shopifyProduct(e *Event, ns ids, p node) (err error) {
 	handle := p.text("handle")
 	if handle == "" {
-		return nil, errors.New("handle is required")
+		return errors.New("handle is required")
 	}
 	categories := texts([]string{categoryPath(cmp.Or(p.object("category").text("full_name"), p.text("product_type")))})
 	if len(categories) > 0 {
@@ -52,17 +47,17 @@ func shopifyProduct(ns ids, p node) (*Event, error) {
 	}
 	variants, named := p.list("variants"), p.list("variant_gids")
 	if max(len(variants), len(named)) > maxParts {
-		return nil, errTooManyParts
+		return errTooManyParts
 	}
 	tags, images, inOptions := texts(strings.Split(p.text("tags"), ",")), shopifyImages(p), p.list("options")
 	size := 0
 	for _, v := range variants {
 		part := Part{}
 		if part.Key, err = v.id("id"); err != nil {
-			return nil, err
+			return err
 		}
 		if part.Item, err = v.id("inventory_item_id"); err != nil {
-			return nil, err
+			return err
 		}
 		key, name, options := []string{"shopify/" + handle}, []string{p.text("title")}, record{}
 		for i, o := range inOptions[:min(shopifyOptions, len(inOptions))] {
@@ -94,7 +89,7 @@ func shopifyProduct(ns ids, p node) (*Event, error) {
 		r.categorized(attributes, categories)
 		part.Record = r.encode()
 		if size += len(part.Record); size > maxRecords {
-			return nil, fmt.Errorf("the variants must have at most %d bytes together, each with the product's fields", maxRecords)
+			return fmt.Errorf("the variants must have at most %d bytes together, each with the product's fields", maxRecords)
 		}
 		e.Parts = append(e.Parts, part)
 	}
@@ -104,7 +99,7 @@ func shopifyProduct(ns ids, p node) (*Event, error) {
 			e.Parts = append(e.Parts, Part{Key: id})
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // categoryPath writes a path such as Cups>Mugs as ids derive from it.
@@ -142,11 +137,7 @@ func shopifyCustomerID(ns ids, c node) any {
 	return nil
 }
 
-func shopifyCustomer(ns ids, c node) (*Event, error) {
-	e, err := c.event(commerce.KindCustomer, "id")
-	if err != nil {
-		return nil, err
-	}
+func shopifyCustomer(e *Event, ns ids, c node) error {
 	id, _ := shopifyCustomerID(ns, c).(value.ID)
 	home := c.object("default_address")
 	r := record{
@@ -171,7 +162,7 @@ func shopifyCustomer(ns ids, c node) (*Event, error) {
 	}
 	r["addresses"] = addresses
 	e.Parts = []Part{{Key: e.Object, ID: id, Record: r.encode()}}
-	return e, nil
+	return nil
 }
 
 func shopifyAddress(a node, id value.ID) record {
@@ -182,14 +173,10 @@ func shopifyAddress(a node, id value.ID) record {
 	}
 }
 
-func shopifyOrder(ns ids, o node) (*Event, error) {
-	e, err := o.event(commerce.KindOrder, "id")
-	if err != nil {
-		return nil, err
-	}
+func shopifyOrder(e *Event, ns ids, o node) error {
 	name := o.text("name")
 	if name == "" {
-		return nil, errors.New("name is required")
+		return errors.New("name is required")
 	}
 	id := ns.derive("shopify/order/" + name)
 	billing, shipping, customer := o.object("billing_address"), o.object("shipping_address"), o.object("customer")
@@ -239,7 +226,7 @@ func shopifyOrder(ns ids, o node) (*Event, error) {
 	}
 	shopifyLines(o, id, r)
 	e.Parts = []Part{{Key: e.Object, ID: id, Record: r.encode()}}
-	return e, nil
+	return nil
 }
 
 func fullName(n node) string {
@@ -315,20 +302,16 @@ func shopifyLines(o node, order value.ID, r record) {
 	r["items"], r["shipments"], r["refunds"] = items, shipments, refunds
 }
 
-func shopifyLevel(_ ids, l node) (*Event, error) {
-	e, err := l.event("", "inventory_item_id")
-	if err != nil {
-		return nil, err
-	}
+func shopifyLevel(e *Event, _ ids, l node) (err error) {
 	e.Level = &Level{Item: e.Object}
 	if available := l.amount("available"); available != nil {
 		e.Level.Available, _ = json.Marshal(available) // an amount or a text: always JSON
 	}
 	e.Level.Location, err = l.id("location_id")
-	return e, err
+	return err
 }
 
-func shopifyNoLevel(ns ids, l node) (*Event, error) {
+func shopifyNoLevel(e *Event, ns ids, l node) error {
 	delete(l, "available")
-	return shopifyLevel(ns, l)
+	return shopifyLevel(e, ns, l)
 }

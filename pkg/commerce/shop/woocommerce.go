@@ -31,32 +31,22 @@ func wooID(ns ids, kind commerce.Kind, number string) value.ID {
 }
 
 // wooDeleted reads a deletion. The record's id follows from the shop's.
-func wooDeleted(kind commerce.Kind) reader {
-	return func(ns ids, n node) (*Event, error) {
-		e, err := n.event(kind, "id")
-		if err != nil {
-			return nil, err
-		}
-		e.Deleted, e.Parts = true, []Part{{Key: e.Object, ID: wooID(ns, kind, e.Object)}}
-		return e, nil
-	}
+func wooDeleted(e *Event, ns ids, _ node) error {
+	e.Deleted, e.Parts = true, []Part{{Key: e.Object, ID: wooID(ns, e.Kind, e.Object)}}
+	return nil
 }
 
 // wooProduct makes a product of each simple product and of each variation, which
 // has webhooks of its own. A product with variations only says which there are.
-func wooProduct(ns ids, p node) (*Event, error) {
-	e, err := p.event(commerce.KindProduct, "id")
-	if err != nil {
-		return nil, err
-	}
+func wooProduct(e *Event, ns ids, p node) error {
 	if variations := p.texts("variations"); len(variations) > 0 {
 		if len(variations) > maxParts {
-			return nil, errTooManyParts
+			return errTooManyParts
 		}
 		for _, number := range variations {
 			e.Parts = append(e.Parts, Part{Key: number, ID: wooID(ns, e.Kind, number)})
 		}
-		return e, nil
+		return nil
 	}
 	part := Part{Key: e.Object, ID: wooID(ns, e.Kind, e.Object)}
 	options := record{}
@@ -102,14 +92,10 @@ func wooProduct(ns ids, p node) (*Event, error) {
 	}
 	part.Record = r.encode()
 	e.Parts = []Part{part}
-	return e, nil
+	return nil
 }
 
-func wooCustomer(ns ids, c node) (*Event, error) {
-	e, err := c.event(commerce.KindCustomer, "id")
-	if err != nil {
-		return nil, err
-	}
+func wooCustomer(e *Event, ns ids, c node) error {
 	id := wooID(ns, e.Kind, e.Object)
 	billing, shipping := c.object("billing"), c.object("shipping")
 	r := record{
@@ -128,7 +114,7 @@ func wooCustomer(ns ids, c node) (*Event, error) {
 	}
 	r["addresses"] = addresses
 	e.Parts = []Part{{Key: e.Object, ID: id, Record: r.encode()}}
-	return e, nil
+	return nil
 }
 
 // wooAddress is nil where the shop has an address without content.
@@ -145,11 +131,7 @@ func wooAddress(a node, id value.ID) record {
 
 // wooOrder takes the amounts of lines without tax, as WooCommerce gives them
 // whether prices include it or not.
-func wooOrder(ns ids, o node) (*Event, error) {
-	e, err := o.event(commerce.KindOrder, "id")
-	if err != nil {
-		return nil, err
-	}
+func wooOrder(e *Event, ns ids, o node) error {
 	number := o.text("number", "id")
 	id := wooID(ns, e.Kind, e.Object)
 	billing := o.object("billing")
@@ -189,7 +171,7 @@ func wooOrder(ns ids, o node) (*Event, error) {
 	}
 	r["items"] = wooLines(ns, o, id)
 	e.Parts = []Part{{Key: e.Object, ID: id, Record: r.encode()}}
-	return e, nil
+	return nil
 }
 
 // wooRefunds adds the refunds of an order, whose totals are negative, and its
