@@ -71,7 +71,7 @@ func (a *area) readFile(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, fault.Field(fault.InBody, "content", fault.DetailFormat, "%s", err)
 	}
-	answer := FileRecords{Format: source.Format, Header: source.Header(), Records: []string{}, Refusals: []FileRefusal{}, Warnings: []string{}, NotImported: []string{}}
+	answer := FileRecords{Format: source.Format, Header: source.Header}
 	source.Currency = in.Currency
 	source.Warn = func(place importer.Place, message string) {
 		if len(answer.Warnings) < maxWarnings {
@@ -82,14 +82,14 @@ func (a *area) readFile(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, fault.Field(fault.InBody, "content", fault.DetailFormat, "%s", err)
 	}
-	answer.Records = append(answer.Records, part.Records...)
+	answer.Records = part.Records
 	for _, bad := range part.Rejected {
 		answer.Refusals = append(answer.Refusals, FileRefusal{bad.Place.Line, bad.Field, bad.Reason, bad.Message, bad.Rows()})
 	}
 	if part.Next > 0 {
 		answer.Next = &part.Next
 	} else {
-		answer.NotImported = append(answer.NotImported, source.NotImported()...)
+		answer.NotImported = source.NotImported()
 	}
 	return api.OK(answer)
 }

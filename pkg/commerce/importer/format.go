@@ -136,27 +136,22 @@ func (m *mapper) readVariations(sh *sheet) error {
 	return err
 }
 
-// readProgram returns the text of a format's program, with the prelude before it.
-func readProgram(name string) (text string, err error) {
+// compileProgram compiles a format's program, with the prelude before it, and returns
+// its text, too.
+func compileProgram(name string, options ...gojq.CompilerOption) (text string, code *gojq.Code, err error) {
 	for _, part := range []string{"prelude", name} {
 		content, err := formatFiles.ReadFile("formats/" + part + ".jq")
 		if err != nil {
-			return "", fmt.Errorf("read the format %s: %w", part, err)
+			return "", nil, fmt.Errorf("read the format %s: %w", part, err)
 		}
 		text += string(content)
 	}
-	return text, nil
-}
-
-// compileProgram parses a program of a format.
-func compileProgram(name, text string, options []gojq.CompilerOption) (*gojq.Code, error) {
 	query, err := gojq.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("parse the format %s: %w", name, err)
+	if err == nil {
+		code, err = gojq.Compile(query, options...)
 	}
-	code, err := gojq.Compile(query, options...)
 	if err != nil {
-		return nil, fmt.Errorf("compile the format %s: %w", name, err)
+		return "", nil, fmt.Errorf("compile the format %s: %w", name, err)
 	}
-	return code, nil
+	return text, code, nil
 }

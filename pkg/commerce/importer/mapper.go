@@ -46,10 +46,7 @@ func (r *refusal) Value() any {
 
 // compile makes the program of a format, with the functions that it may call.
 func (m *mapper) compile(name string) (err error) {
-	if m.program, err = readProgram(name); err != nil {
-		return err
-	}
-	m.code, err = compileProgram(name, m.program, []gojq.CompilerOption{
+	m.program, m.code, err = compileProgram(name,
 		gojq.WithFunction("get", 1, 1, m.onRow(func(row *sheetRow, args []any) (any, error) {
 			cell, _ := row.get(textOf(args[0]))
 			return maybeText(cell), nil
@@ -82,7 +79,7 @@ func (m *mapper) compile(name string) (err error) {
 			return value.DeriveID(value.MustID(textOf(args[0])), textOf(args[1])).String()
 		}),
 		gojq.WithFunction("calculate", 3, 3, func(_ any, args []any) any { return calculate(args[0], textOf(args[1]), args[2]) }),
-	})
+	)
 	return err
 }
 

@@ -48,6 +48,8 @@ type Source struct {
 	Mapping *Mapping
 	// Currency is the organization's, for a file with prices in several.
 	Currency string
+	// Header names the columns of a source that [OpenContent] made.
+	Header []string
 	// Warn is told of cells that are read otherwise than they are written.
 	Warn func(Place, string)
 
@@ -56,9 +58,8 @@ type Source struct {
 	dropped []string // what NotImported returns
 
 	paths   []string
-	content []byte   // of the only path, if it was given
-	header  []string // of the content
-	stream  bool     // can be read only once
+	content []byte // of the only path, if it was given
+	stream  bool   // can be read only once
 }
 
 // Open checks that the paths can be read. Without a format the first of them tells it:
@@ -82,12 +83,9 @@ func OpenContent(name string, content []byte, kind commerce.Kind) (*Source, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Format: cmp.Or(shopFormat(sh), CSV), Kind: kind, Warn: func(Place, string) {}, paths: []string{name}, content: content, header: sh.header}
+	s := &Source{Format: cmp.Or(shopFormat(sh), CSV), Kind: kind, Warn: func(Place, string) {}, paths: []string{name}, content: content, Header: sh.header}
 	return s, s.checkArguments()
 }
-
-// Header names the columns of a source that [OpenContent] made.
-func (s *Source) Header() []string { return s.header }
 
 // stat finds out whether the files are there.
 func (s *Source) stat() error {
