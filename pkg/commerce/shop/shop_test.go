@@ -128,6 +128,7 @@ func TestABodyOfAMebibyteIsReadAtOnce(t *testing.T) {
 		topic, body string
 		parts       int
 	}{
+		{"products/update", variants(1, `"id": "`+strings.Repeat("1", 100)+`"`), 1},
 		{"products/update", `{"tags": "` + numbers(140_000, ",") + `",` + variants(8, "")[1:], 8},
 		{"products/update", `{"product_type": "` + numbers(140_000, ">") + `",` + variants(8, "")[1:], 8},
 		{"products/update", `{"images": [` + strings.Repeat("{},", 250_000) + `{}],` + variants(2_048, "")[1:], 2_048},
