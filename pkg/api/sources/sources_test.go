@@ -616,4 +616,3 @@ func TestTheSamplesArriveWhole(t *testing.T) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
-
