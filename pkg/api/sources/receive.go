@@ -24,11 +24,8 @@ import (
 
 const (
 	maxBody = 1 << 20 // bytes of a webhook
-	// knownFor is how long an instance goes by a source that it has read.
-	knownFor = 5 * time.Second
-	// maxKnown bounds the sources and the senders of wrong signatures that an instance
-	// remembers.
-	maxKnown = 10_000
+	// maxSenders bounds the senders of wrong signatures that an instance remembers.
+	maxSenders = 10_000
 	// maxAttempts is how many wrong signatures of an address for an id an instance
 	// looks at in attemptsWindow. The table is not written for them.
 	maxAttempts    = 60
@@ -60,13 +57,6 @@ func (a *area) receiving() api.Operation {
 		Body:   ShopWebhook{}, Foreign: true, MostBody: maxBody, Result: Received{}, Status: http.StatusAccepted, Counted: true,
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}, Handle: a.receive,
 	}
-}
-
-// known is a source that was read, nil where there is none, with its secrets.
-type known struct {
-	*source.Source
-	secrets [][]byte
-	until   time.Time
 }
 
 // sender is an address that sends to an id, the zero one for every text that is none.
@@ -122,7 +112,7 @@ func (a *area) receive(r *api.Request) (*api.Response, error) {
 }
 
 // verify returns the source whose secret signed the body. An id that is none takes
-// the same way as a wrong signature.
+// the same way as a wrong signature: no source has the zero id.
 func (a *area) verify(r *api.Request) (*source.Source, error) {
 	id, _ := value.ParseID(r.PathText("id"))
 	now, from := a.clock(), sender{id, r.SourceAddress()}
@@ -134,39 +124,23 @@ func (a *area) verify(r *api.Request) (*source.Source, error) {
 		f.RetryAfter = max(wait, time.Second)
 		return nil, f
 	}
-	k, err := a.find(r.Context(), id)
+	s, err := a.store.SourceByID(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
 	system, secrets := shop.Shopify, [][]byte{[]byte("none")}
-	if k.Source != nil {
-		system, secrets = k.Kind, k.secrets
+	if s != nil {
+		system = s.Kind
+		if secrets, err = s.Open(a.box.Open, value.TimeOf(now)); err != nil {
+			return nil, err
+		}
 	}
-	if signed := source.Verify(system, r.Header, r.Body, secrets...); !signed || k.Source == nil {
+	if signed := source.Verify(system, r.Header, r.Body, secrets...); !signed || s == nil {
 		tried.n++
 		a.attempts.Set(from, tried)
 		return nil, errSignature
 	}
-	return k.Source, nil
-}
-
-// find reads a source, or goes by what it read within the last seconds. None has the
-// zero id, which stands for a text that is no id.
-func (a *area) find(ctx context.Context, id value.ID) (k known, err error) {
-	if k = a.known.Get(id); a.clock().Before(k.until) {
-		return k, nil
-	}
-	k = known{until: a.clock().Add(knownFor)}
-	if k.Source, err = a.store.SourceByID(ctx, id); err != nil {
-		return k, err
-	}
-	if k.Source != nil {
-		if k.secrets, err = k.Open(a.box.Open, a.now()); err != nil {
-			return k, err
-		}
-	}
-	a.known.Set(id, k)
-	return k, nil
+	return s, nil
 }
 
 // webhook is a verified webhook on its way to the queue.

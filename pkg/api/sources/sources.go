@@ -70,13 +70,12 @@ type area struct {
 	queue    Queue
 	box      Box
 	clock    func() time.Time
-	known    *bounded.Map[value.ID, known]
 	attempts *bounded.Map[sender, attempts]
 }
 
 // Operations returns every operation of this area.
 func Operations(store Store, queue Queue, box Box, clock func() time.Time) []api.Operation {
-	a := &area{store, queue, box, clock, bounded.New[value.ID, known](maxKnown), bounded.New[sender, attempts](maxKnown)}
+	a := &area{store, queue, box, clock, bounded.New[sender, attempts](maxSenders)}
 	const minting = " It takes records:write, as who knows the secret can put records in."
 	all := []api.Operation{
 		{
@@ -100,7 +99,7 @@ func Operations(store Store, queue Queue, box Box, clock func() time.Time) []api
 		},
 		{
 			ID: "deleteSource", Method: http.MethodDelete, Path: sourcePath, Summary: "Delete a source",
-			Description: "Within 5 s its webhooks are refused. Its records stay.",
+			Description: "Its webhooks are refused from then on. Its records stay.",
 			Scope:       auth.DevelopersWrite, Status: http.StatusNoContent,
 			Errors: []int{http.StatusConflict}, Audit: audit.SourceDeleted, Handle: a.remove,
 		},
