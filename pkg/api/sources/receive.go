@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -193,20 +192,14 @@ func (w *webhook) object() error {
 
 // link adds the levels that came before the new parts of an object to its changes.
 func (w *webhook) link(plan *source.Plan) ([]source.Change, error) {
-	var mu sync.Mutex
-	all := plan.Changes
-	err := parallel.UntilError(w.ctx, maxParallelItems, slices.All(plan.New), func(ctx context.Context, _ int, p source.Part) error {
-		var waited []source.Change
-		err := w.store.ChangeShopItem(ctx, w.source, p.Item, func(i *source.Item) (changed bool) {
-			waited, changed = i.Link(p.ID)
+	levels := make([][]source.Change, len(plan.New))
+	err := parallel.UntilError(w.ctx, maxParallelItems, slices.All(plan.New), func(ctx context.Context, n int, p source.Part) error {
+		return w.store.ChangeShopItem(ctx, w.source, p.Item, func(i *source.Item) (changed bool) {
+			levels[n], changed = i.Link(p.ID)
 			return changed
 		})
-		mu.Lock()
-		defer mu.Unlock()
-		all = append(all, waited...)
-		return err
 	})
-	return all, err
+	return slices.Concat(plan.Changes, slices.Concat(levels...)), err
 }
 
 // outdate gives the deletion of a variation of WooCommerce, which has webhooks of its
