@@ -2,6 +2,8 @@ package dynamo
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -20,16 +22,17 @@ const (
 // throttles or does not answer.
 const maxAdjustTries = 3
 
-// StockRow reads a row of stock and which of the adjustments, distinct, have counted,
-// strongly consistent.
-func (t *Table) StockRow(ctx context.Context, org, id value.ID, adjustments []string) (*commerce.StockRow, error) {
+// StockRow reads a row of stock and which of the adjustments have counted, strongly
+// consistent.
+func (t *Table) StockRow(ctx context.Context, org, id value.ID, adjustments []commerce.Change) (*commerce.StockRow, error) {
 	record, ledger := recordKey(org, string(commerce.KindStock), id), ledgerKey(org, id)
-	keys, names := []key{record, ledger}, map[key]string{}
-	for _, name := range adjustments {
-		k := adjustmentKey(org, id, name)
-		keys, names[k] = append(keys, k), name
+	names := map[key]string{}
+	for _, c := range adjustments {
+		if name := commerce.AdjustmentID(c); name != "" {
+			names[adjustmentKey(org, id, name)] = name
+		}
 	}
-	items, err := t.batchGet(ctx, keys, true)
+	items, err := t.batchGet(ctx, slices.AppendSeq([]key{record, ledger}, maps.Keys(names)), true)
 	if err != nil {
 		return nil, err
 	}

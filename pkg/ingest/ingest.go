@@ -62,7 +62,7 @@ type Store interface {
 	PutRecord(ctx context.Context, previous, next *commerce.Stored) error
 	// Record returns nil when there is none.
 	Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error)
-	StockRow(ctx context.Context, org, id value.ID, adjustments []string) (*commerce.StockRow, error)
+	StockRow(ctx context.Context, org, id value.ID, adjustments []commerce.Change) (*commerce.StockRow, error)
 	// AdjustStock is not done when the row is not as it was read.
 	AdjustStock(ctx context.Context, org, id value.ID, row *commerce.StockRow, next *commerce.Adjusted) (done bool, err error)
 	// Receipt returns nil when there is none.

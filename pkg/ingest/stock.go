@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -17,8 +16,8 @@ const maxAdjustments = 90
 // writer was faster. The message that brings the record up to date is sent last: a
 // process that dies before leaves messages that come again, and repeat it.
 func (g *Ingester) adjust(ctx context.Context, s *subject) (done bool, err error) {
-	run, names := s.adjustments()
-	row, err := g.store.StockRow(ctx, s.ref.OrganizationID, s.ref.ID, names)
+	run := s.adjustments()
+	row, err := g.store.StockRow(ctx, s.ref.OrganizationID, s.ref.ID, run)
 	if err != nil {
 		return false, err
 	}
@@ -53,19 +52,15 @@ func (g *Ingester) adjust(ctx context.Context, s *subject) (done bool, err error
 	return true, s.err
 }
 
-// adjustments are those that come next, as many as are stored together, and their
-// adjustmentIds.
-func (s *subject) adjustments() (run []commerce.Change, names []string) {
+// adjustments are those that come next, as many as are stored together.
+func (s *subject) adjustments() (run []commerce.Change) {
 	for _, c := range s.changes {
 		if c.Op != commerce.OpAdjust || len(run) == maxAdjustments {
 			break
 		}
 		run = append(run, c.Change)
-		if name := commerce.AdjustmentID(c.Change); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
 	}
-	return run, names
+	return run
 }
 
 // setThreshold gives a row of stock the threshold of its product, of which it may run
