@@ -41,7 +41,7 @@ func allowances() map[string][]string {
 		"dynamodb.PutItem":      {"dynamodb:PutItem"},
 		"dynamodb.UpdateItem":   {"dynamodb:UpdateItem"},
 		"dynamodb.DeleteItem":   {"dynamodb:DeleteItem"},
-		// No transaction checks an item that it does not write, which would need dynamodb:ConditionCheckItem.
+		// But ingest's, no transaction checks an item that it does not write, which needs dynamodb:ConditionCheckItem.
 		"dynamodb.TransactWriteItems":      {"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"},
 		"dynamodb.BatchExecuteStatement":   {"dynamodb:PartiQLInsert"}, // of items that must not replace others
 		"dynamodb.DescribeEndpoints":       {},                         // linked with every operation, called for none of ours
@@ -141,12 +141,13 @@ func TestABinaryMayQueryTheIndexIfItDoes(t *testing.T) {
 }
 
 // sender is the name of a method that sends to a queue. Deliveries have two.
-var sender = regexp.MustCompile(`/pkg/queue\.\(?\*?(Deliveries\)?\.(?:Send|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Posts\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
+var sender = regexp.MustCompile(`/pkg/queue\.\(?\*?(Deliveries\)?\.(?:Send|Move)|Records\)?\.(?:Move|SendLater)|IndexJobs\)?\.Send|Posts\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
 
 func TestABinaryMaySendToTheQueuesThatItSendsTo(t *testing.T) {
 	deliveries := []string{"DeliveriesQueue", "SlowDeliveriesQueue"}
 	queues := map[string][]string{
-		"Deliveries.Send": deliveries, "Deliveries.Move": deliveries, "Records.Move": {"ImportsQueue"}, "Posts.Send": {"RecordsQueue"},
+		"Deliveries.Send": deliveries, "Deliveries.Move": deliveries, "Records.Move": {"ImportsQueue"},
+		"Records.SendLater": {"RecordsQueue"}, "Posts.Send": {"RecordsQueue"},
 		"IndexJobs.Send": {"IndexJobsQueue"}, "Park.Park": {"ParkQueue"}, "Rejects.Reject": {"RecordsDLQ"},
 	}
 	model := deployed(t)
