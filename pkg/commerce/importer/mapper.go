@@ -71,6 +71,7 @@ func (m *mapper) compile(name string) (err error) {
 		gojq.WithFunction("columns", 0, 0, m.onRow(func(row *sheetRow, _ []any) (any, error) { return row.columns(), nil })),
 		gojq.WithFunction("currency", 0, 0, func(any, []any) any { return m.source.Currency }),
 		gojq.WithFunction("shopify", 1, 1, func(_ any, args []any) any { return shop.ShopifyWords[textOf(args[0])] }),
+		gojq.WithFunction("distinct", 0, 0, func(texts any, _ []any) any { return distinct(texts) }),
 		gojq.WithFunction("lower", 0, 0, func(text any, _ []any) any { return strings.ToLower(textOf(text)) }),
 		gojq.WithFunction("id", 1, 1, func(_ any, args []any) any {
 			return value.DeriveID(shop.Namespace, textOf(args[0])).String()
@@ -203,6 +204,19 @@ func withoutNulls(v any) (ok bool) {
 		return !slices.ContainsFunc(v, func(entry any) bool { return entry == nil || !withoutNulls(entry) })
 	}
 	return true
+}
+
+// distinct are the texts of a list, each once, without nulls.
+func distinct(list any) []any {
+	entries, _ := list.([]any)
+	all, known := []any{}, map[string]bool{}
+	for _, entry := range entries {
+		if text, ok := entry.(string); ok && !known[text] {
+			known[text] = true
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // textOf and numberOf give what a program's value is, as the functions and outputs of the formats have it.

@@ -3,7 +3,9 @@ package importer_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce/importer"
 )
@@ -41,5 +43,30 @@ func TestReadPartEndsAtItsBoundAndGoesOnBehindIt(t *testing.T) {
 		if !slices.Equal(got, c.want) || refused != 1 {
 			t.Errorf("%d bytes: got parts of %v records and %d refused, want %v and 1", c.most, got, refused, c.want)
 		}
+	}
+}
+
+// A list of a cell, and the header, may be as long as the file: what took the square of
+// its length took minutes.
+func TestALongListIsReadAtOnce(t *testing.T) {
+	numbers := make([]string, 400_000)
+	for i := range numbers {
+		numbers[i] = strconv.Itoa(i)
+	}
+	start := time.Now()
+	for _, text := range []string{
+		"Handle,Title,Tags,Variant Price\ntee,Tee,\"" + strings.Join(numbers, ",") + "\",1\n",
+		strings.Join(numbers[:200_000], ",") + "\n",
+	} {
+		source, err := importer.OpenContent("x.csv", []byte(text), "")
+		if err != nil {
+			continue
+		}
+		if _, err := importer.ReadPart(source.Records(), organization, importer.Config{}, 1); err != nil {
+			t.Error(err)
+		}
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }

@@ -53,11 +53,13 @@ func openSheet(name string, r io.Reader) (*sheet, error) {
 		return nil, fmt.Errorf("read the header of %s: %w", name, err)
 	}
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
+	known := map[string]bool{}
 	for i, column := range header {
 		header[i] = strings.TrimSpace(column)
-		if header[i] != "" && slices.Contains(header[:i], header[i]) {
+		if header[i] != "" && known[header[i]] {
 			return nil, fmt.Errorf("read %s: column %q is there twice", name, header[i])
 		}
+		known[header[i]] = true
 	}
 	s.guarded = slices.Contains(header, RefusedColumn)
 	s.header, s.filled, s.used = header, make([]bool, len(header)), make([]bool, len(header))

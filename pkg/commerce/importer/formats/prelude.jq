@@ -19,9 +19,6 @@ def code($columns):
 
 def flag($columns): get($columns) | if . == null then . else ascii_downcase | IN("true", "yes", "1") end;
 
-# The first of equal texts, without null.
-def distinct: reduce .[] as $text ([]; if $text == null or index([$text]) != null then . else . + [$text] end);
-
 def divided($separator): [split($separator)[] | trim | select(. != "")] | distinct;
 
 def list($columns; $separator): get($columns) // "" | divided($separator);
