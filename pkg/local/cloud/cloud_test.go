@@ -419,7 +419,7 @@ func unproven() map[string][]string {
 		},
 		"indexer": {"dynamodb:UpdateItem", "sqs:SendMessage"}, // circuits, the park
 		"sweeper": { // what comes due: long retries, probes, index jobs
-			"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:PartiQLInsert", "sqs:SendMessage",
+			"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "sqs:SendMessage",
 		},
 	}
 }
