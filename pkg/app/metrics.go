@@ -204,17 +204,14 @@ func (m *measuredTails) decode(decode indexer.Decoder) indexer.Decoder {
 	}
 }
 
-func (m *measuredTails) AppendTails(ctx context.Context, appends ...index.Append) ([]index.Position, error) {
-	written, err := m.Storage.AppendTails(ctx, appends...)
+func (m *measuredTails) AppendTail(ctx context.Context, org value.ID, list string, body func(next index.Position) ([]byte, error)) (index.Position, error) {
+	at, err := m.Storage.AppendTail(ctx, org, list, body)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, a := range appends[:len(written)] {
-		of := tailOf{a.Org, a.List}
-		if revision, ok := m.newest[of]; ok {
-			delete(m.newest, of)
-			now := m.clock()
-			m.to.Measure(a.Org.String(), metric.IndexAge, now.Sub(value.Time(revision).Std()), now)
-		}
+	if revision, ok := m.newest[tailOf{org, list}]; ok && err == nil {
+		delete(m.newest, tailOf{org, list})
+		now := m.clock()
+		m.to.Measure(org.String(), metric.IndexAge, now.Sub(value.Time(revision).Std()), now)
 	}
-	return written, err
+	return at, err
 }

@@ -104,7 +104,7 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	must(t, err)
 	must(t, table.Beat(ctx, now))
 	must(t, table.RequestJob(ctx, org, "orders", now))
-	_, err = table.AppendTails(ctx, entry(org, "x"))
+	_, err = table.AppendTail(ctx, org, "orders", fixed([]byte("x")))
 	must(t, err)
 	for _, which := range []string{liveManifest, rebuildManifest} {
 		_, err = table.PutManifest(ctx, org, "orders", which, index.StoredManifest{Version: 1})

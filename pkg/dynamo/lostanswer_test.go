@@ -75,7 +75,8 @@ func TestAWriteWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	requested := &idempotency.Record{Key: idempotency.NewKey(org, "user", "k"), Token: 1, ExpiresAt: now.Add(time.Hour)}
 	record := manyRecords(org, 1, now)
 	for name, write := range map[string]func() (done bool, err error){
-		"record": func() (bool, error) { return true, table.CreateRecords(t.Context(), record)[0] },
+		"record":          func() (bool, error) { return true, table.CreateRecords(t.Context(), record)[0] },
+		"entry of a tail": func() (bool, error) { return appendTail(t, table, org, "x").Sequence == 1, nil },
 		"chunk": func() (bool, error) {
 			return table.PutChunk(t.Context(), org, list, index.StoredChunk{Number: 1, ContentID: 1}, 0)
 		},
@@ -107,5 +108,8 @@ func TestAWriteWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 				t.Errorf("done %t, %v; an answer was lost: %t", done, err, !b.armed.Load())
 			}
 		})
+	}
+	if entries := readTail(t, table, org, 0); len(entries) != 1 {
+		t.Errorf("the tail has %d entries, want 1", len(entries))
 	}
 }

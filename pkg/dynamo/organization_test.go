@@ -114,7 +114,7 @@ func TestAnEntryIsAnnouncedBeforeItIsThere(t *testing.T) {
 	if got := activity(org); got != 0 {
 		t.Errorf("before the first entry: got %s, want nothing", got)
 	}
-	if _, err := writers[0].AppendTails(t.Context(), entryOf(org, index.DeliveryListName, "x")); err != nil || activity(org) != 0 {
+	if _, err := writers[0].AppendTail(t.Context(), org, index.DeliveryListName, fixed([]byte("x"))); err != nil || activity(org) != 0 {
 		t.Errorf("a delivery announced an entry, %v", err)
 	}
 	before := value.Time(0)
@@ -122,9 +122,9 @@ func TestAnEntryIsAnnouncedBeforeItIsThere(t *testing.T) {
 		var group sync.WaitGroup
 		for i, w := range writers {
 			group.Go(func() {
-				at, err := w.AppendTails(t.Context(), entryOf(org, []string{"products", "orders"}[(n+i)%2], "x"))
-				if until := activity(org); err != nil || until < at[0].At {
-					t.Errorf("an entry of %v: %v, and the activity ends at %s", at, err, until)
+				at, err := w.AppendTail(t.Context(), org, []string{"products", "orders"}[(n+i)%2], fixed([]byte("x")))
+				if until := activity(org); err != nil || until < at.At {
+					t.Errorf("an entry of %s: %v, and the activity ends at %s", at.At, err, until)
 				}
 			})
 			if n%2 == 0 {

@@ -2,11 +2,9 @@ package dynamo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
@@ -26,9 +23,10 @@ import (
 const TailRetention = 30 * 24 * time.Hour
 
 // The tail of a list is a sequence of items whose numbers rise by exactly one
-// from 1, so that a reader notices a missing one. Each is inserted, if it does not
-// exist yet: two writers never share a number, and no entry appears before one that a
-// reader has seen. When age has removed every entry, the manifest knows how far they went.
+// from 1, so that a reader notices a missing one. Each is put on the condition
+// that it does not exist yet: two writers never share a number, and no entry
+// appears before one that a reader has seen. When age has removed every entry,
+// the manifest knows how far they went.
 //
 // The alternative is to keep recent changes in the manifest's own item, which
 // is read and written at once but paid for whole with every change: a write unit
@@ -59,99 +57,65 @@ type writtenTail struct {
 	alone bool      // nobody else had appended since the process's entry before it
 }
 
-// maxAppendTries bounds the tries of an entry. Of 64 writers at a table that answers
-// after 10 ms, four in five tries meet another writer's entry.
+// maxAppendTries bounds the puts of an entry. Of 64 writers at a table that answers
+// after 10 ms, four in five puts meet another writer's entry.
 const maxAppendTries = 60
 
-// appending is an entry on its way into a tail.
-type appending struct {
-	index.Append
-	last, next writtenTail
-	ask        bool // where the tail ends
-	item       item
-}
-
-// AppendTails appends an entry to each of some tails, no two of them the same, each on
-// its own: 25 take one call. Entries become visible in the order of their sequences, at
-// times that rise with them, whatever the clocks of the writers say. An entry whose
-// answer was lost may be there twice; after an error each may be there.
+// AppendTail appends an entry. Entries become visible in the order of their
+// sequences, at times that rise with them, whatever the clocks of the writers
+// say. After an error the entry may be there nevertheless.
 //
 // A process that is alone at a tail puts its next entry behind its last one,
 // without asking where the tail ends. Where others write too it asks each time:
-// most of its tries would be refused. Only age removes entries, also those that are
+// most of its puts would be refused. Only age removes entries, also those that are
 // flushed, so the number behind an entry younger than writtenTime is free only at
 // the tail's end. The id of an erased organization is not used again before that
 // time is over, as pkg/ops/OPERATING.md asks.
-func (t *Table) AppendTails(ctx context.Context, appends ...index.Append) ([]index.Position, error) {
-	all := make([]appending, len(appends))
-	left := make([]*appending, len(appends))
-	for i, a := range appends {
-		last := t.tails.Get(tailPartition(a.Org, a.List))
-		all[i] = appending{Append: a, last: last, ask: !last.alone || t.now().Sub(last.at) >= writtenTime}
-		left[i] = &all[i]
-	}
-	err := retry.Contended(ctx, maxAppendTries, func() (done bool, err error) {
-		left, err = t.tryAppends(ctx, left)
-		return len(left) == 0, err
+//
+// entry makes the body, of at most [index.MaxBody] bytes, for the position that
+// the entry would get, Sum not set. It is called before each try, so that it
+// can do what must be done by the time the entry is there, even if the caller
+// dies then. Its error ends the attempt.
+func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry func(next index.Position) (body []byte, err error)) (next index.Position, err error) {
+	token, tail := newToken(), tailPartition(org, list)
+	last := t.tails.Get(tail)
+	ask := !last.alone || t.now().Sub(last.at) >= writtenTime
+	err = retry.Contended(ctx, maxAppendTries, func() (done bool, err error) {
+		end := last.Position
+		if ask {
+			if end, err = t.TailEnd(ctx, org, list); err != nil {
+				return false, err
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, tailPutTime)
+		defer cancel()
+		now := t.now()
+		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(now), end.At+1), Previous: end.At}
+		body, err := entry(next)
+		if err == nil {
+			err = checkBody("an entry of the tail", body)
+		}
+		if err == nil && list != index.DeliveryListName {
+			err = t.announce(ctx, org, next.At)
+		}
+		if err != nil {
+			return false, err
+		}
+		next.Sum = end.Sum + uint64(len(body))
+		it := tailKey(org, list, next.Sequence).newItem(typeTail)
+		it[attrAt], it[attrSum], it[attrBody] = num(next.At), num(next.Sum), binary(body)
+		it[attrExpires] = num(now.Add(TailRetention).Unix())
+		_, done, err = t.putOnce(ctx, "append to the tail", it, token, ifAbsent)
+		if done {
+			t.tails.Set(tail, writtenTail{next, now, end.Sequence == last.Sequence})
+		}
+		ask = true
+		return done, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("append to %d tails: %w", len(appends), err)
+		return index.Position{}, fmt.Errorf("append to the tail of %s: %w", list, err)
 	}
-	written := make([]index.Position, len(all))
-	for i := range all {
-		written[i] = all[i].next.Position
-	}
-	return written, nil
-}
-
-// tryAppends returns the entries in whose places others were faster.
-func (t *Table) tryAppends(ctx context.Context, all []*appending) (refused []*appending, err error) {
-	ctx, cancel := context.WithTimeout(ctx, tailPutTime)
-	defer cancel()
-	if err := parallel.UntilError(ctx, maxInsertParallel, slices.All(all), t.place); err != nil {
-		return nil, err
-	}
-	items := make([]item, len(all))
-	for i, a := range all {
-		items[i] = a.item
-	}
-	for i, err := range t.insert(ctx, "append to the tail", items, maxInsertParallel) {
-		a := all[i]
-		switch {
-		case err == nil:
-			t.tails.Set(tailPartition(a.Org, a.List), a.next)
-		case errors.Is(err, errRefused):
-			a.ask, refused = true, append(refused, a)
-		default:
-			return nil, err
-		}
-	}
-	return refused, nil
-}
-
-// place makes the item of an entry for the tail's end.
-func (t *Table) place(ctx context.Context, _ int, a *appending) (err error) {
-	end := a.last.Position
-	if a.ask {
-		if end, err = t.TailEnd(ctx, a.Org, a.List); err != nil {
-			return err
-		}
-	}
-	now := t.now()
-	next := index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(now), end.At+1), Previous: end.At}
-	body, err := a.Entry(ctx, next)
-	if err == nil {
-		err = checkBody("an entry of the tail", body)
-	}
-	if err == nil && a.List != index.DeliveryListName {
-		err = t.announce(ctx, a.Org, next.At)
-	}
-	next.Sum = end.Sum + uint64(len(body))
-	a.next = writtenTail{next, now, end.Sequence == a.last.Sequence}
-	a.item = tailKey(a.Org, a.List, next.Sequence).newItem(typeTail)
-	a.item[attrAt], a.item[attrSum], a.item[attrBody] = num(next.At), num(next.Sum), binary(body)
-	a.item[attrExpires] = num(now.Add(TailRetention).Unix())
-	return err
+	return next, nil
 }
 
 func checkBody(what string, body []byte) error {

@@ -1,11 +1,10 @@
 package dynamo_test
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,18 +34,11 @@ func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (en
 
 func appendTail(t *testing.T, table *dynamo.Table, org value.ID, body string) index.Position {
 	t.Helper()
-	at, err := table.AppendTails(t.Context(), entry(org, body))
+	a, err := table.AppendTail(t.Context(), org, list, fixed([]byte(body)))
 	if err != nil {
 		t.Fatalf("append %q: %v", body, err)
 	}
-	return at[0]
-}
-
-// entry is the same wherever it comes to stand.
-func entry(org value.ID, body string) index.Append { return entryOf(org, list, body) }
-
-func entryOf(org value.ID, list, body string) index.Append {
-	return index.Append{Org: org, List: list, Entry: func(context.Context, index.Position) ([]byte, error) { return []byte(body), nil }}
+	return a
 }
 
 // removeEntries deletes entries as their age does.
@@ -95,16 +87,18 @@ func TestTailIsReadFromASequenceOnAndBack(t *testing.T) {
 
 func TestTailOfManyPagesIsReadWhole(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	body := strings.Repeat("7", index.MaxBody)
+	body := bytes.Repeat([]byte{7}, index.MaxBody)
 	for range 5 {
-		appendTail(t, table, org, body)
+		if _, err := table.AppendTail(t.Context(), org, list, fixed(body)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, e := range readTail(t, table, org, 0) {
-		if e.Sequence != uint64(i+1) || string(e.Body) != body {
+		if e.Sequence != uint64(i+1) || !bytes.Equal(e.Body, body) {
 			t.Errorf("entry %d: sequence %d of %d bytes", i, e.Sequence, len(e.Body))
 		}
 	}
-	if _, err := table.AppendTails(t.Context(), entry(org, body+"7")); err == nil {
+	if _, err := table.AppendTail(t.Context(), org, list, fixed(append(body, 7))); err == nil {
 		t.Errorf("a body of %d bytes was taken", len(body)+1)
 	}
 }
@@ -192,8 +186,8 @@ func TestAWriterAsksWhereTheTailEndsUnlessItIsAlone(t *testing.T) {
 				appendTail(t, dynamo.New(client, name, clock), org, "3")
 			}
 			if row.lost {
-				proxy.SetOperation("BatchExecuteStatement", faults.Every(1, faults.LostAnswer))
-				if _, err := table.AppendTails(t.Context(), entry(org, "3")); err == nil {
+				proxy.SetOperation("PutItem", faults.Every(1, faults.LostAnswer))
+				if _, err := table.AppendTail(t.Context(), org, list, fixed([]byte("3"))); err == nil {
 					t.Error("the answer was not lost")
 				}
 				proxy.Off()
@@ -223,7 +217,7 @@ func TestManyWritersShareATail(t *testing.T) {
 		group.Go(func() {
 			table := dynamo.New(client, name, time.Now)
 			for n := range each {
-				if _, err := table.AppendTails(t.Context(), entry(org, fmt.Sprint(w, n))); err != nil {
+				if _, err := table.AppendTail(t.Context(), org, list, fixed(fmt.Append(nil, w, n))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -268,6 +262,11 @@ func TestEntryIsAfterOneThatHasExpired(t *testing.T) {
 	}
 }
 
+// fixed is an entry that is the same wherever it comes to stand.
+func fixed(body []byte) func(index.Position) ([]byte, error) {
+	return func(index.Position) ([]byte, error) { return body, nil }
+}
+
 func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	table, org := tableAt(t, &now), value.NewID()
@@ -277,10 +276,10 @@ func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 	start := now
 	for i, refused := range []error{nil, refusal, nil} {
 		now = start.Add(time.Duration(i) * time.Hour)
-		_, err := table.AppendTails(t.Context(), index.Append{Org: org, List: list, Entry: func(_ context.Context, next index.Position) ([]byte, error) {
+		_, err := table.AppendTail(t.Context(), org, list, func(next index.Position) ([]byte, error) {
 			told = append(told, times{next.Previous, next.At})
 			return []byte("x"), refused
-		}})
+		})
 		if !errors.Is(err, refused) {
 			t.Errorf("append %d: %v, want %v", i, err, refused)
 		}
@@ -299,7 +298,7 @@ func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 func TestAnOvertakenAppendIsPreparedAnew(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	var tries int
-	got, err := table.AppendTails(t.Context(), index.Append{Org: org, List: list, Entry: func(_ context.Context, next index.Position) ([]byte, error) {
+	got, err := table.AppendTail(t.Context(), org, list, func(next index.Position) ([]byte, error) {
 		tries++
 		if (next.Previous == 0) != (tries == 1) {
 			t.Errorf("try %d: the entry before is from %s", tries, next.Previous)
@@ -308,8 +307,8 @@ func TestAnOvertakenAppendIsPreparedAnew(t *testing.T) {
 			appendTail(t, table, org, "fast")
 		}
 		return []byte("late"), nil
-	}})
-	if err != nil || tries != 4 || got[0].Sequence != 4 || got[0].Sum != 16 {
+	})
+	if err != nil || tries != 4 || got.Sequence != 4 || got.Sum != 16 {
 		t.Errorf("got %+v, %v after %d tries, want the sequence 4 and the sum 16 after 4", got, err, tries)
 	}
 }
@@ -334,7 +333,7 @@ func BenchmarkSharedTail(b *testing.B) {
 					group.Go(func() {
 						start := time.Now()
 						for due := start; time.Since(start) < 5*time.Second; due = due.Add(time.Second * time.Duration(row.writers) / rate) {
-							if _, err := table.AppendTails(b.Context(), entry(org, strings.Repeat("x", 500))); err != nil {
+							if _, err := table.AppendTail(b.Context(), org, list, fixed(make([]byte, 500))); err != nil {
 								failed.Add(1)
 							}
 							appended.Add(1)

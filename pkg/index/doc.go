@@ -49,7 +49,7 @@
 //
 // A client that keeps a copy asks for what became visible since its last read.
 // The time to ask from is that of the last tail entry in the view, plus a
-// millisecond. AppendTails gives an entry a time after that of the entry before
+// millisecond. AppendTail gives an entry a time after that of the entry before
 // it, by the same conditional write that gives it its number, whatever the
 // clocks of the indexers say. So a change in the view is in the answer, if the
 // query holds for it; any other has its entry still to come, at that time

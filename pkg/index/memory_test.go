@@ -99,21 +99,10 @@ func (m *memory) RegisterOrganization(ctx context.Context, org value.ID) error {
 	return m.with(ctx, org, "", func(*memoryList) { m.organizations[org] = true })
 }
 
-func (m *memory) AppendTails(ctx context.Context, appends ...index.Append) (written []index.Position, err error) {
-	for _, a := range appends {
-		at, err := m.appendTail(ctx, a)
-		if err != nil {
-			return nil, err
-		}
-		written = append(written, at)
-	}
-	return written, nil
-}
-
-func (m *memory) appendTail(ctx context.Context, a index.Append) (next index.Position, err error) {
+func (m *memory) AppendTail(ctx context.Context, org value.ID, list string, entry func(index.Position) ([]byte, error)) (next index.Position, err error) {
 	for done := false; !done; {
 		var end index.Position
-		err := m.with(ctx, a.Org, a.List, func(l *memoryList) {
+		err := m.with(ctx, org, list, func(l *memoryList) {
 			if n := len(l.positions); n > 0 {
 				end = l.positions[n-1]
 			}
@@ -122,12 +111,12 @@ func (m *memory) appendTail(ctx context.Context, a index.Append) (next index.Pos
 			return next, err
 		}
 		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(m.clock()), end.At+1), Previous: end.At}
-		body, err := a.Entry(ctx, next)
+		body, err := entry(next)
 		if err != nil {
 			return next, err
 		}
 		next.Sum = end.Sum + uint64(len(body))
-		err = m.with(ctx, a.Org, a.List, func(l *memoryList) {
+		err = m.with(ctx, org, list, func(l *memoryList) {
 			if done = uint64(len(l.tail)) == end.Sequence; done {
 				l.tail = append(l.tail, index.StoredEntry{Sequence: next.Sequence, At: next.At, Body: body})
 				l.positions = append(l.positions, next)

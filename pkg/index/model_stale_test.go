@@ -2,6 +2,7 @@ package index_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -18,7 +19,7 @@ type attributes = map[string]types.AttributeValue
 
 // replica answers a share of the eventually consistent reads as a replica does
 // that lacks the last writes of a partition, none of them older than staleness.
-// The index reads its tail and its chunks so: those are inserted, these are put.
+// The index reads its tail and its chunks so, which are written by PutItem only.
 type replica struct {
 	clock func() time.Time
 	share float64
@@ -63,8 +64,6 @@ func (r *replica) call(ctx context.Context, in middleware.InitializeInput, next 
 	switch call := in.Parameters.(type) {
 	case *dynamodb.PutItemInput:
 		done = r.put(call)
-	case *dynamodb.BatchExecuteStatementInput:
-		done = r.insert(call)
 	case *dynamodb.QueryInput:
 		if call.ConsistentRead == nil || !*call.ConsistentRead {
 			done = r.query
@@ -83,36 +82,27 @@ func keyOf(item attributes) (pk, sk string) {
 	return item["PK"].(*types.AttributeValueMemberS).Value, item["SK"].(*types.AttributeValueMemberS).Value
 }
 
-// insert notes the entries of tails. One whose answer is lost may be there, too.
-func (r *replica) insert(call *dynamodb.BatchExecuteStatementInput) func(any, error) {
-	return func(answer any, err error) {
-		out, _ := answer.(*dynamodb.BatchExecuteStatementOutput)
-		for i, s := range call.Statements {
-			if err != nil || out.Responses[i].Error == nil {
-				pk, sk := keyOf(attributes{"PK": s.Parameters[0], "SK": s.Parameters[1]})
-				r.note(pk, sk, nil)
-			}
-		}
-	}
-}
-
-// put notes what a write replaces.
+// put notes what a write replaces. A write whose answer is lost may have
+// happened: of an entry of the tail, which replaces nothing, that is noted too.
 func (r *replica) put(call *dynamodb.PutItemInput) func(any, error) {
 	call.ReturnValues = types.ReturnValueAllOld
 	pk, sk := keyOf(call.Item)
+	tail := strings.HasPrefix(sk, "T#")
 	return func(answer any, err error) {
+		var refused *types.ConditionalCheckFailedException
+		var before attributes
 		if out, ok := answer.(*dynamodb.PutItemOutput); ok && err == nil {
-			r.note(pk, sk, out.Attributes)
+			before = out.Attributes
 		}
+		if errors.As(err, &refused) || err != nil && !tail {
+			return
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		recent := append(r.recent(pk), &replicaWrite{at: r.clock(), sk: sk, before: before})
+		slices.SortStableFunc(recent, func(a, b *replicaWrite) int { return strings.Compare(a.sk, b.sk) })
+		r.writes[pk] = recent
 	}
-}
-
-func (r *replica) note(pk, sk string, before attributes) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	recent := append(r.recent(pk), &replicaWrite{at: r.clock(), sk: sk, before: before})
-	slices.SortStableFunc(recent, func(a, b *replicaWrite) int { return strings.Compare(a.sk, b.sk) })
-	r.writes[pk] = recent
 }
 
 func (r *replica) recent(pk string) []*replicaWrite {

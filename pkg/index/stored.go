@@ -45,17 +45,6 @@ type Position struct {
 	Previous value.Time // At of the previous entry; 0 when it is not known
 }
 
-// Append is an entry to append to the tail of a list.
-type Append struct {
-	Org  value.ID
-	List string
-	// Entry makes the body, of at most [MaxBody] bytes, for the position that the entry
-	// would get, Sum not set. It is called before each try, so that it can do what must be
-	// done by the time the entry is there, even if the caller dies then. Its error ends the
-	// attempt.
-	Entry func(ctx context.Context, next Position) (body []byte, err error)
-}
-
 // StoredChunk is a part of a segment's bytes as storage keeps it. A chunk is
 // overwritten once nothing needs its content: that costs what the larger of
 // the two costs, so the removal of the old content is free (go test -bench

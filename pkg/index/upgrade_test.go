@@ -304,9 +304,9 @@ func TestWhatALaterReleaseWroteIsBusyAndNeverRebuilt(t *testing.T) {
 		r := w.release(0)
 		w.put(value.NewID(), thing{size: 1, month: 1})
 		r.index(t)
-		_, err := w.storage.AppendTails(t.Context(), index.Append{Org: w.org, List: w.list.Name, Entry: func(_ context.Context, next index.Position) ([]byte, error) {
+		_, err := w.storage.AppendTail(t.Context(), w.org, w.list.Name, func(next index.Position) ([]byte, error) {
 			return r.key().SealEntry(next.Sequence, []byte{200, 0}), nil
-		}})
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ const (
 type Storage interface {
 	index.Reader
 	index.Requester
-	AppendTails(ctx context.Context, appends ...index.Append) ([]index.Position, error)
+	AppendTail(ctx context.Context, org value.ID, list string, body func(next index.Position) ([]byte, error)) (index.Position, error)
 	// TailBack passes the entries up to the sequence to each, the newest first,
 	// for as long as it wants more.
 	TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(index.StoredEntry) (more bool, err error)) error

@@ -155,10 +155,8 @@ func (j *job) announce(ctx context.Context, version uint64) error {
 	if err := j.storage.RequestJob(ctx, j.Org, j.List.Name, j.now()); err != nil {
 		return err
 	}
-	_, err := j.storage.AppendTails(ctx, index.Append{
-		Org: j.Org, List: j.List.Name, Entry: func(_ context.Context, next index.Position) ([]byte, error) {
-			return j.SealEntry(next.Sequence, j.RebuiltEntry(version)), nil
-		},
+	_, err := j.storage.AppendTail(ctx, j.Org, j.List.Name, func(next index.Position) ([]byte, error) {
+		return j.SealEntry(next.Sequence, j.RebuiltEntry(version)), nil
 	})
 	return err
 }

@@ -4,8 +4,7 @@
 // Replays and records out of order are harmless, since the higher revision of
 // a document wins. One batch costs one small write per list, however many
 // documents the list has; it has one entry for a document that it changes
-// twice. The lists of a batch are written listsTogether in a call, and maxAppends
-// calls at a time.
+// twice. The lists of a batch are written side by side, maxAppends at a time.
 // Package compactor moves the tail into segments, and package index describes
 // the whole way of a change.
 package indexer
@@ -35,16 +34,15 @@ const (
 	flushEntries = 256
 	flushBytes   = 256 << 10
 	flushWithin  = 7 * 24 * time.Hour
-	// listsTogether take one call of the table.
-	listsTogether = 25
-	maxAppends    = 4
+	// maxAppends bounds the lists that are written at a time.
+	maxAppends = 16
 )
 
 // Storage keeps the tails. It is safe for concurrent use.
 type Storage interface {
-	// AppendTails appends an entry to each of some tails, no two of them the same. After
-	// an error each may be there.
-	AppendTails(ctx context.Context, appends ...index.Append) ([]index.Position, error)
+	// AppendTail appends an entry. It asks for the body before each try, with
+	// the position that the entry would get; an error of body ends the attempt.
+	AppendTail(ctx context.Context, org value.ID, list string, body func(next index.Position) ([]byte, error)) (index.Position, error)
 	RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error
 	// RegisterOrganization adds an organization to those that have an index.
 	RegisterOrganization(ctx context.Context, org value.ID) error
@@ -93,13 +91,11 @@ func (x *Indexer) Handle(ctx context.Context, batch events.DynamoDBEvent) (event
 			keepNewest(newest, c)
 		}
 	}
-	var lists []waiting
-	for key, documents := range newest {
-		lists = append(lists, waiting{key, index.PackEntries(sorted(documents))})
-	}
-	together := slices.Collect(slices.Chunk(lists, listsTogether))
-	err := parallel.UntilError(ctx, maxAppends, slices.All(together), func(ctx context.Context, _ int, some []waiting) error {
-		return x.append(ctx, some)
+	err := parallel.UntilError(ctx, maxAppends, maps.All(newest), func(ctx context.Context, key index.Key, documents map[documentKey]index.Change) error {
+		if err := x.append(ctx, key, sorted(documents)); err != nil {
+			return fmt.Errorf("append %d changes of %s: %w", len(documents), key.List.Name, err)
+		}
+		return nil
 	})
 	if err != nil {
 		return x.retry(ctx, batch, err)
@@ -114,38 +110,23 @@ func (x *Indexer) decoded(ctx context.Context, r *events.DynamoDBEventRecord) (f
 	return x.decode(ctx, r)
 }
 
-// waiting is what a batch adds to a list: one entry, but of an import.
-type waiting struct {
-	index.Key
-	entries [][]byte
-}
-
-// append adds the entries to the tails, one of each list at a time, and requests a job
-// for a tail that has grown.
-func (x *Indexer) append(ctx context.Context, lists []waiting) error {
-	for len(lists) > 0 {
-		appends := make([]index.Append, len(lists))
-		for i, w := range lists {
-			appends[i] = index.Append{Org: w.Org, List: w.List.Name, Entry: func(ctx context.Context, next index.Position) ([]byte, error) {
-				return w.SealEntry(next.Sequence, w.entries[0]), x.prepare(ctx, w.Key, next)
-			}}
-		}
-		written, err := x.storage.AppendTails(ctx, appends...)
+// append adds changes to a tail and requests a job when the tail has grown.
+func (x *Indexer) append(ctx context.Context, key index.Key, changes []index.Change) error {
+	for _, entry := range index.PackEntries(changes) {
+		at, err := x.storage.AppendTail(ctx, key.Org, key.List.Name, func(next index.Position) ([]byte, error) {
+			return key.SealEntry(next.Sequence, entry), x.prepare(ctx, key, next)
+		})
 		if err != nil {
 			return err
 		}
-		for i, at := range written {
-			w := &lists[i]
-			before := at.Sum - min(at.Sum, uint64(len(w.entries[0])))
-			if at.Sequence%flushEntries == 0 || at.Sum/flushBytes != before/flushBytes {
-				if err := x.storage.RequestJob(ctx, w.Org, w.List.Name, at.At); err != nil {
-					return err
-				}
-				w.StartJob(ctx, x.start, x.logger)
-			}
-			w.entries = w.entries[1:]
+		before := at.Sum - min(at.Sum, uint64(len(entry)))
+		if at.Sequence%flushEntries != 0 && at.Sum/flushBytes == before/flushBytes {
+			continue
 		}
-		lists = slices.DeleteFunc(lists, func(w waiting) bool { return len(w.entries) == 0 })
+		if err := x.storage.RequestJob(ctx, key.Org, key.List.Name, at.At); err != nil {
+			return err
+		}
+		key.StartJob(ctx, x.start, x.logger)
 	}
 	return nil
 }
