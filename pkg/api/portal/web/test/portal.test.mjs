@@ -325,7 +325,7 @@ test("an owner sees who changed what, finds it by its object, and takes it along
     await page.getByLabel("Of", { exact: true }).fill(made.id);
     await page.keyboard.press("Enter");
     await page.getByRole("row", { name: "application.updated description" }).waitFor();
-    assert.equal(await page.getByRole("row").count(), 3);
+    await until(async () => (await page.getByRole("row").count()) === 3);
     const saved = page.waitForEvent("download");
     await click(page, "Download as CSV");
     const rows = (await readFile(await (await saved).path(), "utf8")).split("\r\n");
