@@ -60,7 +60,8 @@ func Identify(c Change) (value.ID, error) {
 // Versions order the changes of a sender. A lower version than the stored one
 // is skipped. An equal one with the same content does nothing, with other
 // content is refused; a delete wins over a put of the same version, in
-// whichever order they arrive; with LaterWins the later to arrive wins. A change without a version is applied as it
+// whichever order they arrive. Where LaterWins is set, the later arrival of two
+// equal versions wins instead. A change without a version is applied as it
 // arrives, unless a change that was sent later has been applied, and leaves
 // the stored version in force. A higher version with the same content is
 // stored without a new revision: it blocks older changes and emits nothing.

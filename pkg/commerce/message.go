@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	maxMessageRecords = 500
-	maxSites          = 1_000 // of a product
-	maxReference      = 120   // code points of a product's externalRef
+	// MaxMessageRecords is the most records of a message.
+	MaxMessageRecords = 500
+
+	maxSites     = 1_000 // of a product
+	maxReference = 120   // code points of a product's externalRef
 )
 
 // Change is one change that a back office sends, and the message of one record
@@ -267,9 +269,9 @@ func openMany(members members) (organization value.ID, records members, err erro
 	if organization.IsZero() {
 		return organization, nil, required("organizationId")
 	}
-	if len(records) < 1 || len(records) > maxMessageRecords {
+	if len(records) < 1 || len(records) > MaxMessageRecords {
 		return organization, nil, fault.Field(fault.InBody, "records", fault.DetailOutOfRange,
-			"must have 1 to %d entries", maxMessageRecords)
+			"must have 1 to %d entries", MaxMessageRecords)
 	}
 	return organization, records, nil
 }

@@ -30,9 +30,8 @@ const (
 	maxAttempts    = 60
 	attemptsWindow = time.Minute
 
-	maxMessageRecords = 500
-	maxMessageBytes   = 1<<20 - 4<<10 // of SQS's mebibyte, with the attributes
-	maxParallelItems  = 16
+	maxMessageBytes  = 1<<20 - 4<<10 // of SQS's mebibyte, with the attributes
+	maxParallelItems = 16
 )
 
 // Received is the answer to a webhook.
@@ -246,7 +245,7 @@ func (w *webhook) send(changes []source.Change) error {
 		case len(text) > maxMessageBytes:
 			return fault.New(fault.TooLarge, "payload_too_large", "a record of the webhook is larger than a message can be")
 		}
-		if len(records) == maxMessageRecords || size+len(text) > maxMessageBytes {
+		if len(records) == commerce.MaxMessageRecords || size+len(text) > maxMessageBytes {
 			if err := w.sendMessage(records); err != nil {
 				return err
 			}

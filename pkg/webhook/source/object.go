@@ -86,7 +86,7 @@ func (o *Object) Plan(e *shop.Event, version *int64, delivery string) *Plan {
 	stay := p.put(o, e, next.Version)
 	known := slices.Concat(o.Parts, stay)
 	if e.Deleted {
-		known, stay = append(known, stay...), nil
+		stay = nil
 	}
 	var all []Part
 	for _, part := range known {
@@ -111,8 +111,8 @@ func (o *Object) Plan(e *shop.Event, version *int64, delivery string) *Plan {
 func (p *Plan) put(o *Object, e *shop.Event, version *int64) (stay []Part) {
 	for _, s := range e.Parts {
 		part := Part{s.Key, s.ID, s.Item}
-		if known := slices.IndexFunc(o.Parts, func(k Part) bool { return k.Key == s.Key }); s.ID.IsZero() {
-			if known >= 0 {
+		if s.ID.IsZero() {
+			if known := slices.IndexFunc(o.Parts, func(k Part) bool { return k.Key == s.Key }); known >= 0 {
 				stay = append(stay, o.Parts[known])
 			}
 			continue
