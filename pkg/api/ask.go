@@ -32,8 +32,8 @@ func (a *Recorder) Write(b []byte) (int, error) {
 }
 
 // Ask has one of the operation's parts answer a GET of the same caller, with every
-// check, and returns the body, or why there is none. It is counted with the request:
-// against the rate limits goes only what it weighs more.
+// check, and returns the body, or why there is none. The rate limits count both as one
+// request: of the part they count only the units beyond those of the request.
 func (r *Request) Ask(path string, query url.Values) ([]byte, error) {
 	get := &http.Request{
 		Method: http.MethodGet, URL: &url.URL{Path: path, RawQuery: query.Encode()},
