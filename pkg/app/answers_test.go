@@ -272,6 +272,7 @@ func (w *tour) fail() {
 	}
 	attempt := x.Keep(w.Now(), 87*time.Millisecond)
 	attempt.Error = new("answered 500 Internal Server Error")
+	w.TakeMessages(w.t)
 	for _, d := range w.AllDeliveries(w.t) {
 		if d.Type == "order.created" {
 			w.kept["event"] = d.ID.String()

@@ -182,7 +182,7 @@ func TestFunctionsMayDoWhatTheyDo(t *testing.T) {
 	for range 2 {
 		sent = append(sent, webhook.NewDelivery(w.Event(t, `{}`), e, "", w.Now()))
 	}
-	existing, err := w.Table.CreateDeliveries(t.Context(), sent)
+	existing, _, err := w.Table.CreateDeliveries(t.Context(), sent)
 	if err := errors.Join(err, w.Queues().Deliveries().Send(t.Context(), webhook.LaneMain, w.Now(), sent...)); err != nil {
 		t.Fatalf("CreateDeliveries: %+v, %v", existing, err)
 	}

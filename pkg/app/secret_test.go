@@ -49,7 +49,7 @@ func boxOf(t *testing.T, manager *servicetest.SecretsManager) *sealed.Box {
 func workOnce(t *testing.T, s *servicetest.Service, work app.QueueFunc, e *webhook.Endpoint) (id value.ID, stays bool) {
 	t.Helper()
 	d := webhook.NewDelivery(s.Event(t, `{}`), e, "", s.Now())
-	if existing, err := s.Table.CreateDeliveries(t.Context(), []*webhook.Delivery{d}); err != nil {
+	if existing, _, err := s.Table.CreateDeliveries(t.Context(), []*webhook.Delivery{d}); err != nil {
 		t.Fatalf("CreateDeliveries: %+v, %v", existing, err)
 	}
 	if err := s.Queues().Deliveries().Send(t.Context(), webhook.LaneMain, s.Now(), d); err != nil {

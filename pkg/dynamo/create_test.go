@@ -41,7 +41,7 @@ func manyRows(org value.ID, n int, now value.Time) []*webhook.Delivery {
 // putPayloads stores payloads as the dispatcher does, without deliveries.
 func putPayloads(t *testing.T, table *dynamo.Table, payloads ...webhook.Payload) error {
 	t.Helper()
-	_, err := table.CreateDeliveries(t.Context(), nil, payloads...)
+	_, _, err := table.CreateDeliveries(t.Context(), nil, payloads...)
 	return err
 }
 
@@ -58,7 +58,7 @@ func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 		}
 	}
 	rows, want = append(rows, rows[1]), append(want, rows[1]) // comes twice
-	got, err := table.CreateDeliveries(t.Context(), rows)
+	got, _, err := table.CreateDeliveries(t.Context(), rows)
 	if err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("CreateRows: %v\n%s", err, cmp.Diff(got, want))
 	}
@@ -72,7 +72,7 @@ func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 			}
 		}
 	}
-	if got, err = table.CreateDeliveries(t.Context(), rows); err != nil || cmp.Diff(got, want) != "" {
+	if got, _, err = table.CreateDeliveries(t.Context(), rows); err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("CreateRows again: %v\n%s", err, cmp.Diff(got, want))
 	}
 	if due := allDue(t, table); len(due) != 12 {
@@ -81,7 +81,7 @@ func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 	if held, err := table.Held(t.Context(), org, rows[0].EndpointID, "", 100); err != nil || len(held) != 23 {
 		t.Errorf("the circuit holds %d rows, %v; want 23", len(held), err)
 	}
-	if got, err := table.CreateDeliveries(t.Context(), nil); len(got) > 0 || err != nil {
+	if got, _, err := table.CreateDeliveries(t.Context(), nil); len(got) > 0 || err != nil {
 		t.Errorf("CreateRows of none: %v, %v", got, err)
 	}
 }
@@ -101,7 +101,7 @@ func TestAnExpiredRowIsNeitherShownNorCreatedAgain(t *testing.T) {
 		}
 		later := *r
 		later.CreatedAt = now
-		if got, err := table.CreateDeliveries(t.Context(), []*webhook.Delivery{&later}); err != nil || cmp.Diff(got, want) != "" {
+		if got, _, err := table.CreateDeliveries(t.Context(), []*webhook.Delivery{&later}); err != nil || cmp.Diff(got, want) != "" {
 			t.Errorf("CreateRows: %v\n%s", err, cmp.Diff(got, want))
 		}
 	}
@@ -118,7 +118,7 @@ func TestRowsAndPayloadsAreCreatedWhateverFails(t *testing.T) {
 		}
 		retryWhileThrottled(t, func() error { return putPayloads(t, table, payloads...) })
 		retryWhileThrottled(t, func() error {
-			existing, err := table.CreateDeliveries(t.Context(), rows)
+			existing, _, err := table.CreateDeliveries(t.Context(), rows)
 			for i, e := range existing {
 				if e != nil && cmp.Diff(e, rows[i]) != "" {
 					t.Errorf("row %d: found\n%s", i, cmp.Diff(e, rows[i]))
@@ -162,7 +162,7 @@ func TestStatementsThatGoOnFailingAreUnavailable(t *testing.T) {
 	org := value.NewID()
 	rows := manyRows(org, 1, value.TimeOf(time.Now()))
 	proxy.SetOperation("BatchExecuteStatement", faults.Rates{faults.Unprocessed: 1})
-	if existing, err := table.CreateDeliveries(t.Context(), rows); existing != nil || !fault.Is(err, fault.Unavailable) {
+	if existing, _, err := table.CreateDeliveries(t.Context(), rows); existing != nil || !fault.Is(err, fault.Unavailable) {
 		t.Errorf("CreateRows: %v, %v; want it unavailable", existing, err)
 	}
 }

@@ -26,11 +26,14 @@ func (t *Table) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existi
 	return decodeDelivery(current)
 }
 
-// CreateDeliveries stores new deliveries, and in the same calls the payloads of
-// their events, each event once, as PutPayload does. By index it returns the deliveries that
-// existed already, of which nothing is written, and nil for the created ones.
-// A delivery whose creation was not answered may be found to exist.
-func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error) {
+// CreateDeliveries stores new deliveries, and in the same calls payloads of events,
+// each event once, as PutPayload does. By index it returns the deliveries that
+// existed already, of which nothing is written, and nil for the created ones, and
+// of which events the payload existed. An item whose creation was not answered may
+// be found to exist.
+func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (
+	existing []*webhook.Delivery, known map[value.ID]bool, err error,
+) {
 	items := make([]item, len(deliveries), len(deliveries)+len(payloads))
 	for i, d := range deliveries {
 		items[i] = encodeDelivery(d)
@@ -39,23 +42,26 @@ func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Deli
 		items = append(items, t.encodePayload(p.OrganizationID, p.EventID, p.Body))
 	}
 	var keys []key
+	known = map[value.ID]bool{}
 	errs := t.insert(ctx, "create deliveries", items, maxInsertParallel)
 	for i, err := range errs {
 		switch {
 		case err != nil && !errors.Is(err, errRefused):
-			return nil, err
+			return nil, nil, err
 		case err != nil && i < len(deliveries):
 			keys = append(keys, keyOf(items[i]))
+		case err != nil:
+			known[payloads[i-len(deliveries)].EventID] = true
 		}
 	}
 	stored, err := t.batchGet(ctx, keys, true) // expired ones too
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found := map[key]*webhook.Delivery{}
 	for _, it := range stored {
 		if found[keyOf(it)], err = decodeDelivery(it); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	existing = make([]*webhook.Delivery, len(deliveries))
@@ -64,17 +70,17 @@ func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Deli
 			continue
 		}
 		if existing[i] = found[keyOf(items[i])]; existing[i] == nil {
-			return nil, fault.Busy(fmt.Errorf("create deliveries: %s existed, and was removed meanwhile", d.ID))
+			return nil, nil, fault.Busy(fmt.Errorf("create deliveries: %s existed, and was removed meanwhile", d.ID))
 		}
 	}
-	return existing, nil
+	return existing, known, nil
 }
 
-// PutDelivery replaces previous by next. When another writer was faster it
+// PutDelivery replaces previous, which may not be stored yet, by next. When another writer was faster it
 // returns the delivery as it is, nil when it has expired, with
 // [fault.ErrChanged]. A write that met its own earlier try has succeeded.
 func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
-	found, done, err := t.putOnce(ctx, "put a delivery", encodeDelivery(next), newToken(), ifRevision(previous.UpdatedAt))
+	found, done, err := t.putOnce(ctx, "put a delivery", encodeDelivery(next), newToken(), ifLast(attrRevision, previous.UpdatedAt))
 	switch {
 	case err != nil:
 		return nil, err

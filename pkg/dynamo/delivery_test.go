@@ -239,7 +239,7 @@ func TestUnsentRowsAreReadFromTheOldest(t *testing.T) {
 			test.Status, test.HeldReason, test.Test = webhook.DeliveryFailed, "", true
 			rows = append(rows, test, makeRow(org, e, "", now+3),
 				makeRow(org, other, webhook.HeldPaused, now+3), makeRow(org, other, webhook.HeldCircuitOpen, now+3))
-			if _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
+			if _, _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
 				t.Fatal(err)
 			}
 			for _, limit := range []int{1, 7, 19, 40, 100} {
@@ -324,7 +324,7 @@ func TestAnEndpointMayHoldMoreInASecondThanAKeyTakes(t *testing.T) {
 			for i := range rows {
 				rows[i] = makeRow(org, e, reason, now)
 			}
-			_, err := table.CreateDeliveries(t.Context(), rows)
+			_, _, err := table.CreateDeliveries(t.Context(), rows)
 			if err != nil || len(second.marks) == 0 {
 				t.Errorf("%d rows under %d keys: %v", len(rows), len(second.marks), err)
 			}

@@ -56,9 +56,14 @@ func (Stream) Delivery(r *events.DynamoDBEventRecord) (*webhook.Delivery, error)
 	return decodeDelivery(imageItem(r.Change.NewImage))
 }
 
-// DeliveryChange is what a delivery was and what it is.
+// DeliveryChange is what a delivery was and what it is. One that was stored with its
+// first outcome was PENDING before.
 func (Stream) DeliveryChange(r *events.DynamoDBEventRecord) (old, next *webhook.Delivery, err error) {
-	return decodeChange(r, decodeDelivery)
+	old, next, err = decodeChange(r, decodeDelivery)
+	if old == nil && next != nil && next.AttemptCount > 0 {
+		old = &webhook.Delivery{Status: webhook.DeliveryPending}
+	}
+	return old, next, err
 }
 
 // EndpointChange is what an endpoint was and what it is; nil when there was none or

@@ -81,7 +81,7 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 	}
 	consumed("ten payloads of 1 KB", 10, func() error { return putPayloads(t, table, payloads...) })
 	consumed("ten rows", 10, func() error {
-		_, err := table.CreateDeliveries(t.Context(), rows)
+		_, _, err := table.CreateDeliveries(t.Context(), rows)
 		return err
 	})
 	for i, r := range rows {
@@ -113,7 +113,7 @@ func TestAPageOfHeldRowsCostsFewReadUnits(t *testing.T) {
 	for i := range rows {
 		rows[i] = makeRow(org, e, webhook.HeldCircuitOpen, now)
 	}
-	if _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
+	if _, _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
 	for limit, most := range map[int]float64{18: 8, 500: 32} {
@@ -214,7 +214,7 @@ func TestATraceReadsAtMostTwoUnitsForAnEvent(t *testing.T) {
 		}
 	}
 	must(t, putPayloads(t, table, payloads...))
-	if _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
+	if _, _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
 	m.Reset()

@@ -116,9 +116,14 @@ func (e *Erasure) Find(ctx context.Context) (*Erased, error) {
 	return found, err
 }
 
-// Erase erases until it finds nothing, and looks for what is left.
+// Erase waits for the deliveries that only messages have, erases until it finds
+// nothing, and looks for what is left.
 func (e *Erasure) Erase(ctx context.Context) (*Erased, error) {
 	done := &Erased{Items: EraseCounts{}, Messages: map[string]int{}}
+	gone, err := e.awaitMessages(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for range maxErasePasses {
 		n, err := e.pass(ctx, done)
 		if err != nil {
@@ -132,10 +137,6 @@ func (e *Erasure) Erase(ctx context.Context) (*Erased, error) {
 		if err := e.rebuildLists(ctx); err != nil {
 			return nil, err
 		}
-	}
-	gone, err := e.awaitMessages(ctx)
-	if err != nil {
-		return nil, err
 	}
 	done.Left, err = e.left(ctx)
 	if !gone {

@@ -80,7 +80,7 @@ func (s state) erasure(t *testing.T, customer value.ID) *ops.Erasure {
 		Table: s.Table, Lists: s.lists(), Compactor: s.compactor(), Client: s.Queues().Client, Queues: s.status(t, false),
 		Organization: s.Org, Customer: customer, Clock: s.Time,
 		Pause: func(context.Context, time.Duration) error {
-			s.take(t, servicetest.MainQueue) // as the worker does
+			s.TakeMessages(t)
 			return nil
 		},
 	}
@@ -199,11 +199,13 @@ func TestEraseLeavesNothing(t *testing.T) {
 	s.reindex(t)
 	s.handle(t, s.apply(t, `"kind":"customer","op":"put","record":{"id":%q,"firstName":%q}`, gone.id, gone.name)) // in a tail
 	other.stores(t, theirs)
+	s.TakeMessages(t)
 	for _, d := range s.AllDeliveries(t) {
 		if d.ObjectID == gone.order {
 			s.send(t, "DeliveriesDLQ", webhook.DeliveryMessage{DeliveryRef: d.Ref()}.Body())
 		}
 	}
+	s.handle(t, s.apply(t, `"kind":"customer","op":"put","record":{"id":%q,"lastName":%q}`, gone.id, gone.name)) // whose delivery only a message has
 	before, all := other.owned(t), s.owned(t)
 
 	found, err := s.erasure(t, gone.id).Find(t.Context())

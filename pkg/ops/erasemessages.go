@@ -36,8 +36,8 @@ func (e *Erasure) eraseMessages(ctx context.Context, found map[string]int, erase
 }
 
 // awaitMessages waits until workers have received every message of the queues of
-// deliveries: the first message of a delivery may carry its payload, until it is
-// received. It reports false when the queues did not get empty.
+// deliveries and worked on it: the first message of a delivery may carry the delivery
+// and its payload until then. It reports false when the queues did not get empty.
 func (e *Erasure) awaitMessages(ctx context.Context) (received bool, err error) {
 	for range messageLooks {
 		visible := 0

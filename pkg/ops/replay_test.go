@@ -75,11 +75,11 @@ func TestReplayDoesWhatTheFunctionsWouldHaveDone(t *testing.T) {
 		s.replays(t, 2)
 		s.agrees(t)
 	}
-	deliveries := s.AllDeliveries(t)
+	messages, deliveries := s.TakeMessages(t), s.AllDeliveries(t)
 	if len(deliveries) != 1 {
 		t.Fatalf("%d deliveries, want one", len(deliveries))
 	}
-	for n, sent := range s.take(t, servicetest.MainQueue) {
+	for n, sent := range messages {
 		if m, err := webhook.ParseDeliveryMessage(sent.Body); err != nil || !m.Names(deliveries[0]) || n > 1 {
 			t.Errorf("message %d to the worker is %s; want the delivery, at most twice", n, sent.Body)
 		}
@@ -130,6 +130,7 @@ func TestWhatFailsAgainStaysParkedAndItsNeighboursDoNot(t *testing.T) {
 		}
 	}
 	s.agrees(t)
+	s.TakeMessages(t)
 	if n := len(s.AllDeliveries(t)); n != 1 {
 		t.Errorf("%d deliveries, want one of the good record", n)
 	}
@@ -207,6 +208,7 @@ func TestReplayTakesOnlyWhatWasAskedFor(t *testing.T) {
 	} {
 		got, failures, err := s.replay(t.Context(), s.Table, step.consumer, step.limit)
 		visible, hidden := s.waiting(t.Context(), t, servicetest.ParkQueue)
+		s.TakeMessages(t)
 		if n := len(s.AllDeliveries(t)); err != nil || len(failures) > 0 || got != step.want || n != step.deliveries || visible != step.waiting || hidden != 0 {
 			t.Errorf("%+v: replayed %d, %v, %v; %d deliveries, %d wait and %d are hidden", step, got, failures, err, n, visible, hidden)
 		}
@@ -241,6 +243,7 @@ func TestAnInterruptedReplayGivesBackWhatItHasNotDone(t *testing.T) {
 		t.Errorf("%d records wait and %d are hidden; want some of %d and none", left, hidden, records)
 	}
 	s.replays(t, left)
+	s.TakeMessages(t)
 	if n := len(s.AllDeliveries(t)); n != records {
 		t.Errorf("%d deliveries of %d records", n, records)
 	}
@@ -280,12 +283,14 @@ func TestAReplayThatIsKilledLosesNothing(t *testing.T) {
 		// What the command held comes back when its time is over.
 		s.Queues().Release(t, servicetest.ParkQueue)
 		visible, _ := s.waiting(t.Context(), t, servicetest.ParkQueue)
+		s.TakeMessages(t)
 		if done := len(s.AllDeliveries(t)); visible+done < records {
 			t.Errorf("killed after %d requests: %d of %d records are in the park and %d were done", requests, visible, records, done)
 		}
 	}
 	left, _ := s.waiting(t.Context(), t, servicetest.ParkQueue)
 	s.replays(t, left)
+	s.TakeMessages(t)
 	if n := len(s.AllDeliveries(t)); n != records {
 		t.Errorf("%d deliveries of %d records, the last %d by the last run", n, records, left)
 	}

@@ -77,7 +77,7 @@ type Delivery struct {
 	NextAttemptAt  *value.Time    `json:"nextAttemptAt,omitzero"` // while PENDING
 	Attempts       []Attempt      `json:"attempts,omitempty"`
 	CreatedAt      value.Time     `json:"createdAt"`
-	UpdatedAt      value.Time     `json:"updatedAt"` // rises with every change
+	UpdatedAt      value.Time     `json:"updatedAt"` // rises with every change; 0 until it is stored
 
 	// ScheduleStart is the attemptCount at which the present schedule began,
 	// and the failed probes since.
@@ -150,6 +150,17 @@ func (d *Delivery) Pending() bool { return d.Status == DeliveryPending }
 // and has no due mark in case that is lost.
 func (d *Delivery) Unattempted() bool {
 	return d.Status == DeliveryPending && d.AttemptCount == 0 && d.DueAt == nil
+}
+
+// Stored reports whether the delivery is stored: one whose message carries it is
+// stored with its first outcome, or when its message has to wait.
+func (d *Delivery) Stored() bool { return d.UpdatedAt != 0 }
+
+// Store returns the delivery, which was not stored, as it is to be stored.
+func (d *Delivery) Store(now value.Time) *Delivery {
+	next := *d
+	next.UpdatedAt = now
+	return &next
 }
 
 // Unsent reports whether a recovery may send the delivery again.

@@ -46,8 +46,8 @@ func (r DeliveryRef) Names(d *Delivery) bool {
 }
 
 // DeliveryMessage is the body of a delivery's queue message. The first message of
-// a delivery that has just been made carries what its attempt needs, so that the
-// worker reads nothing; the endpoint's secrets are sealed in it.
+// a delivery may carry what its attempt needs, so that the worker reads nothing, and
+// the delivery itself, which is not stored yet; the endpoint's secrets are sealed in it.
 type DeliveryMessage struct {
 	DeliveryRef
 
@@ -63,24 +63,32 @@ type Carried struct {
 	Payload     string           `json:"payload"`
 }
 
-// Carry returns what the message of a new delivery carries; nil when the worker must
-// read it: the payload is large, or the endpoint's routing, which is not part of its
-// doc, is not the usual one.
+// Carry returns what the message of a new delivery, which is not stored, carries; nil
+// when the worker must read it: the payload is large, or the endpoint's routing, which
+// is not part of its doc, is not the usual one.
 func Carry(d *Delivery, e *Endpoint, application ApplicationState, payload []byte, at value.Time) *Carried {
 	if len(payload) > MaxCarriedPayload || e.Unsettled() {
 		return nil
 	}
-	return &Carried{At: at, Delivery: d, Endpoint: e, Application: application, Payload: string(payload)}
+	return &Carried{At: at, Delivery: d.Store(0), Endpoint: e, Application: application, Payload: string(payload)}
+}
+
+// Unstored is the delivery that the message carries; nil for none.
+func (m *DeliveryMessage) Unstored() *Delivery {
+	if m.Carried == nil || m.Carried.Delivery == nil || !m.Names(m.Carried.Delivery) {
+		return nil
+	}
+	return m.Carried.Delivery
 }
 
 // Input is what the message carries, as far as it is good at now, and until when it
 // is.
 func (m *DeliveryMessage) Input(now value.Time) (in DeliveryInput, until value.Time) {
-	c := m.Carried
-	if c == nil || c.Delivery == nil || c.Endpoint == nil || now >= c.At.Add(CarriedFor) || !m.Names(c.Delivery) {
+	c, d := m.Carried, m.Unstored()
+	if d == nil || c.Endpoint == nil || now >= c.At.Add(CarriedFor) {
 		return DeliveryInput{}, 0
 	}
-	in = DeliveryInput{Delivery: c.Delivery, Payload: []byte(c.Payload), Endpoint: c.Endpoint, Application: c.Application}
+	in = DeliveryInput{Delivery: d, Payload: []byte(c.Payload), Endpoint: c.Endpoint, Application: c.Application}
 	return in, c.At.Add(CarriedFor)
 }
 

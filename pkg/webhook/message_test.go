@@ -60,11 +60,14 @@ func TestAMessageCarriesTheInputOfAFirstAttempt(t *testing.T) {
 			}
 			want := webhook.DeliveryInput{}
 			if tt.want {
-				want = webhook.DeliveryInput{Delivery: d, Payload: []byte(tt.payload), Endpoint: e, Application: webhook.ApplicationActive}
+				want = webhook.DeliveryInput{Delivery: d.Store(0), Payload: []byte(tt.payload), Endpoint: e, Application: webhook.ApplicationActive}
 			}
 			in, until := got.Input(now.Add(tt.at))
 			if diff := cmp.Diff(want, in); diff != "" || (until == now.Add(webhook.CarriedFor)) != tt.want {
 				t.Errorf("input (-want +got):\n%s", diff)
+			}
+			if unstored := got.Unstored(); (unstored != nil) != (tt.want || tt.at != 0) || unstored != nil && unstored.Stored() {
+				t.Errorf("the message carries the delivery %+v", unstored)
 			}
 		})
 	}

@@ -110,11 +110,11 @@ func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBTimeWindowEve
 // panic is an error, or it would block the shard for good.
 func outcome(r *events.DynamoDBEventRecord, shard string) (o *webhook.StreamOutcome, err error) {
 	defer fault.Recovered(&err)
-	if dynamo.StreamType(r) != dynamo.StreamEvent || r.Change.OldImage == nil { // a new delivery has no outcome
+	if dynamo.StreamType(r) != dynamo.StreamEvent {
 		return nil, nil
 	}
 	previous, next, err := dynamo.Stream{}.DeliveryChange(r)
-	if err != nil || next.Test || next.AttemptCount != previous.AttemptCount+1 || len(next.Attempts) == 0 {
+	if err != nil || previous == nil || next.Test || next.AttemptCount != previous.AttemptCount+1 || len(next.Attempts) == 0 {
 		return nil, err
 	}
 	if shard == "" { // of a mapping without a window

@@ -13,8 +13,9 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// The messages of few events carry what their attempts need, as the table has it;
-// those of many, of large ones and of a batch that comes again do not.
+// The messages of few events carry what their attempts need, as the table has it, and
+// the deliveries, which are not stored; those of many, of large ones and of a batch
+// that comes again do not.
 func TestMessagesOfFewEventsCarryWhatTheirAttemptsNeed(t *testing.T) {
 	large := fmt.Sprintf(`{"id":%q,"orderNumber":"1001","currency":"EUR","notes":%q}`, value.NewID(), strings.Repeat("a", webhook.MaxCarriedPayload))
 	for name, tt := range map[string]struct {
@@ -53,9 +54,13 @@ func TestMessagesOfFewEventsCarryWhatTheirAttemptsNeed(t *testing.T) {
 					if err != nil || (got.Carried != nil) != tt.want {
 						t.Fatalf("%s, %v; carries %t, want %t", m.Body, err, got.Carried != nil, tt.want)
 					}
+					stored, err := h.Table.Delivery(t.Context(), h.Org, got.DeliveryID)
+					if err != nil || (stored == nil) != tt.want {
+						t.Errorf("the table has %+v, %v", stored, err)
+					}
 					if in, _ := got.Input(h.Now()); tt.want {
 						read, err := h.Table.DeliveryInputs(t.Context(), []webhook.DeliveryRef{got.DeliveryRef})
-						if err != nil || read[0].Delivery.UpdatedAt != in.Delivery.UpdatedAt || !bytes.Equal(read[0].Payload, in.Payload) ||
+						if err != nil || read[0].Delivery != nil || in.Delivery.Stored() || in.Delivery.ID != got.DeliveryID || !bytes.Equal(read[0].Payload, in.Payload) ||
 							in.Endpoint.ID != e.ID || in.Endpoint.Secret != e.Secret || in.Application != webhook.ApplicationActive {
 							t.Errorf("carries %+v, want %+v, %v", in, read, err)
 						}

@@ -33,13 +33,13 @@ import (
 const consumer = "dispatcher"
 
 // Store keeps endpoints, payloads, deliveries and the audit trail. Payloads and deliveries that
-// exist already stay; CreateDeliveries returns these by position, and nil for
-// the created ones. PutDelivery fails with [fault.ErrChanged] when another
+// exist already stay; CreateDeliveries returns these deliveries by position, nil for
+// the created ones, and the events of these payloads. PutDelivery fails with [fault.ErrChanged] when another
 // writer was faster.
 type Store interface {
 	Directory(ctx context.Context, org value.ID) (*webhook.Directory, error)
 	Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
-	CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error)
+	CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, known map[value.ID]bool, err error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
 	PutAuditEntry(ctx context.Context, org value.ID, entry *account.AuditEntry) error
 	AddFiltered(ctx context.Context, org, endpoint value.ID, hour value.Time, events int64) error

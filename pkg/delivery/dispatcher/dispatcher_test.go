@@ -29,15 +29,42 @@ import (
 // from the stream of its table.
 type harness struct {
 	*servicetest.Service
+
+	unstored map[value.ID]*webhook.Delivery // that messages carry
 }
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	return &harness{servicetest.New(t)}
+	return &harness{servicetest.New(t), map[value.ID]*webhook.Delivery{}}
+}
+
+// noting notes the deliveries that messages carry.
+type noting struct {
+	dispatcher.Queue
+	h *harness
+}
+
+func (n noting) Move(ctx context.Context, lane webhook.Lane, moves ...queue.Move) error {
+	for _, m := range moves {
+		if m.Carried != nil {
+			n.h.unstored[m.Ref.DeliveryID] = m.Carried.Delivery
+		}
+	}
+	return n.Queue.Move(ctx, lane, moves...)
+}
+
+// AllDeliveries are the organization's deliveries, also those that only messages have.
+func (h *harness) AllDeliveries(t *testing.T) []*webhook.Delivery {
+	t.Helper()
+	all := maps.Clone(h.unstored)
+	for _, d := range h.Service.AllDeliveries(t) {
+		all[d.ID] = d
+	}
+	return slices.Collect(maps.Values(all))
 }
 
 func (h *harness) dispatcher(store dispatcher.Store, q dispatcher.Queue) *dispatcher.Dispatcher {
-	return dispatcher.New(store, q, queue.NewPark(h.Queues().Queue(servicetest.ParkQueue)), h.Time, h.Leaks.Logger())
+	return dispatcher.New(store, noting{q, h}, queue.NewPark(h.Queues().Queue(servicetest.ParkQueue)), h.Time, h.Leaks.Logger())
 }
 
 func (h *harness) handle(t *testing.T, d *dispatcher.Dispatcher, records ...events.DynamoDBEventRecord) events.DynamoDBEventResponse {
@@ -160,11 +187,15 @@ func TestReplayedBatchMakesNothingNew(t *testing.T) {
 	batch := []events.DynamoDBEventRecord{h.created(t), h.created(t), h.created(t)}
 	h.dispatch(t, d, batch...)
 	first := h.messages(t)
-	attempted := h.AllDeliveries(t)[0]
+	made := h.AllDeliveries(t)
+	attempted, waiting, unstored := made[0], made[1], made[2]
 	reason := "no"
 	if _, err := h.Table.PutDelivery(t.Context(), attempted, attempted.Record(webhook.Outcome{
 		Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed,
 	}, "m", 3, 0, h.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Table.PutDelivery(t.Context(), waiting, waiting.Store(h.Now())); err != nil {
 		t.Fatal(err)
 	}
 	h.SetStatus(t, e.ID, webhook.Paused)
@@ -173,8 +204,11 @@ func TestReplayedBatchMakesNothingNew(t *testing.T) {
 	if deliveries := h.AllDeliveries(t); len(deliveries) != 3 {
 		t.Errorf("%d deliveries after the replay, want 3", len(deliveries))
 	}
-	if len(first) != 3 || len(again) != 2 || again[attempted.ID] != nil {
-		t.Errorf("messages %v, then %v; want all, then those that no attempt shows", first, again)
+	if len(first) != 3 || len(again) != 1 || again[waiting.ID] == nil {
+		t.Errorf("messages %v, then %v; want all, then the stored one that no attempt shows", first, again)
+	}
+	if got := h.StoredDelivery(t, unstored.ID); got.HeldReason != webhook.HeldPaused {
+		t.Errorf("the delivery that only a message had is %s after the replay, want it HELD", got.Status)
 	}
 }
 
@@ -213,6 +247,11 @@ func TestAlertsReachTheOthersOfTheirApplication(t *testing.T) {
 	if _, err := h.Table.PutDelivery(t.Context(), pending, &failed); err != nil {
 		t.Fatal(err)
 	}
+	unstored := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, failing, "", 0)
+	refused := unstored.Record(webhook.Outcome{Result: webhook.AttemptRefused}, "", 0, 0, h.Now())
+	if _, err := h.Table.PutDelivery(t.Context(), unstored, refused); err != nil {
+		t.Fatal(err)
+	}
 	gone := h.Endpoint(t, "order.*")
 	h.ChangeEndpoint(t, gone.ID, func(e *webhook.Endpoint) { *e = *e.Disable("answered 410 Gone", h.Now()) })
 	h.ChangeEndpoint(t, gone.ID, func(e *webhook.Endpoint) { e.URL = "https://example.com/other" })
@@ -226,7 +265,7 @@ func TestAlertsReachTheOthersOfTheirApplication(t *testing.T) {
 		switch {
 		case delivery.EndpointID == told.ID:
 			got[delivery.Type+" "+delivery.ObjectID.String()]++
-		case delivery.EndpointID == failing.ID && delivery.ObjectID == gone.ID, delivery.ID == pending.ID:
+		case delivery.EndpointID == failing.ID && delivery.ObjectID == gone.ID, delivery.ID == pending.ID, delivery.ID == unstored.ID:
 		default:
 			t.Errorf("%s went to another endpoint", delivery.Type)
 		}
@@ -239,7 +278,10 @@ func TestAlertsReachTheOthersOfTheirApplication(t *testing.T) {
 			t.Errorf("payload: %s, %v", payload, err)
 		}
 	}
-	want := map[string]int{"endpoint.failing " + failing.ID.String(): 1, "event.failed " + pending.ID.String(): 1, "endpoint.disabled " + gone.ID.String(): 1}
+	want := map[string]int{
+		"endpoint.failing " + failing.ID.String(): 1, "endpoint.disabled " + gone.ID.String(): 1,
+		"event.failed " + pending.ID.String(): 1, "event.failed " + unstored.ID.String(): 1,
+	}
 	if !maps.Equal(got, want) {
 		t.Errorf("alerts %v, want %v", got, want)
 	}
@@ -295,19 +337,19 @@ func (f *faulty) Directory(ctx context.Context, org value.ID) (*webhook.Director
 	return f.Store.Directory(ctx, org)
 }
 
-func (f *faulty) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
+func (f *faulty) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, map[value.ID]bool, error) {
 	if err := f.fails("payloads"); err != nil {
-		_, written := f.Store.CreateDeliveries(ctx, nil, payloads...)
-		return nil, errors.Join(err, written)
+		_, _, written := f.Store.CreateDeliveries(ctx, nil, payloads...)
+		return nil, nil, errors.Join(err, written)
 	}
 	if err := f.fails("deliveries"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	existing, err := f.Store.CreateDeliveries(ctx, deliveries, payloads...)
+	existing, known, err := f.Store.CreateDeliveries(ctx, deliveries, payloads...)
 	if failed := f.fails("deliveries answer"); failed != nil {
-		return nil, failed
+		return nil, nil, failed
 	}
-	return existing, err
+	return existing, known, err
 }
 
 func (f *faulty) Move(ctx context.Context, lane webhook.Lane, moves ...queue.Move) error {

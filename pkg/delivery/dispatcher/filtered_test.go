@@ -86,9 +86,9 @@ type unfiltered struct {
 	fails, breaks bool
 }
 
-func (s *unfiltered) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
+func (s *unfiltered) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, map[value.ID]bool, error) {
 	if s.breaks {
-		return nil, fault.Busy(errors.New("throttled"))
+		return nil, nil, fault.Busy(errors.New("throttled"))
 	}
 	return s.Store.CreateDeliveries(ctx, deliveries, payloads...)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -18,7 +19,7 @@ type lifting struct {
 	fails int
 }
 
-func (l *lifting) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
+func (l *lifting) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, map[value.ID]bool, error) {
 	l.do()
 	return l.Store.CreateDeliveries(ctx, deliveries, payloads...)
 }

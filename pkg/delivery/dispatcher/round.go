@@ -108,16 +108,17 @@ func (d *Dispatcher) each(ctx context.Context, changes []*change) {
 	}
 }
 
-// batch is what a round writes: a payload for each event, and a delivery for each
+// batch is what a round makes: a payload for each event, and a delivery for each
 // of its endpoints.
 type batch struct {
-	payloads   []webhook.Payload
-	deliveries []*webhook.Delivery
-	outgoing   []outgoing // of the deliveries
+	payloads []webhook.Payload
+	outgoing []*outgoing
 }
 
-// outgoing is the message of a delivery that has just been made.
+// outgoing is a delivery and its message.
 type outgoing struct {
+	*webhook.Delivery
+
 	lane    webhook.Lane
 	carried *webhook.Carried
 }
@@ -138,39 +139,51 @@ func (b *batch) add(c *change, now value.Time) (err error) {
 		for _, e := range ev.subscribed {
 			application := ev.directory.Applications[e.ApplicationID]
 			hold, _ := webhook.MaySend(e, application)
-			delivery, out := webhook.NewDelivery(&ev.WebhookPayload, e, hold, now), outgoing{lane: e.Lane}
-			if c.carries != 0 && ev.about == nil { // the body of an alert is not the same in another try
-				out.carried = webhook.Carry(delivery, e, application, body, c.carries)
+			out := &outgoing{Delivery: webhook.NewDelivery(&ev.WebhookPayload, e, hold, now), lane: e.Lane}
+			if c.carries != 0 && hold == "" && ev.about == nil { // the body of an alert is not the same in another try
+				out.carried = webhook.Carry(out.Delivery, e, application, body, c.carries)
 			}
-			b.deliveries, b.outgoing = append(b.deliveries, delivery), append(b.outgoing, out)
+			b.outgoing = append(b.outgoing, out)
 		}
 	}
 	return nil
 }
 
 // write writes payloads and deliveries and then sends the messages, so that the
-// worker finds both. A delivery that an earlier try has written is sent again
-// while no attempt shows that its message arrived.
+// worker finds both. The worker writes a delivery that its message carries, with the
+// outcome of the attempt; where the payload was there already, an earlier try may
+// have sent that message, and the delivery is written too. A delivery that was there
+// is sent again while no attempt shows that its message arrived.
 func (d *Dispatcher) write(ctx context.Context, b *batch) error {
-	existing, err := d.store.CreateDeliveries(ctx, b.deliveries, b.payloads...)
+	var written, repeated []*outgoing
+	for _, out := range b.outgoing {
+		if out.carried == nil {
+			written = append(written, out)
+		}
+	}
+	known, err := d.create(ctx, written, b.payloads...)
+	for _, out := range b.outgoing {
+		if out.carried != nil && known[out.EventID] {
+			out.carried, repeated = nil, append(repeated, out)
+		}
+	}
+	if err == nil && len(repeated) > 0 {
+		_, err = d.create(ctx, repeated)
+	}
 	if err != nil {
 		return err
 	}
 	now := value.TimeOf(d.clock())
 	waiting := map[webhook.Lane][]queue.Move{}
 	var held []*webhook.Delivery
-	for i, delivery := range b.deliveries {
-		out := b.outgoing[i]
-		if existing[i] != nil {
-			delivery, out.carried = existing[i], nil
-		}
+	for _, out := range b.outgoing {
 		switch {
-		case delivery.Unattempted():
-			move := queue.MoveOf(delivery, now)
+		case out.Unattempted():
+			move := queue.MoveOf(out.Delivery, now)
 			move.Carried = out.carried
 			waiting[out.lane] = append(waiting[out.lane], move)
-		case delivery.MayMissRecovery(now):
-			held = append(held, delivery)
+		case out.MayMissRecovery(now):
+			held = append(held, out.Delivery)
 		}
 	}
 	if err := d.recheckHolds(ctx, held, waiting, now); err != nil {
@@ -179,6 +192,22 @@ func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 	return parallel.UntilError(ctx, len(waiting), maps.All(waiting), func(ctx context.Context, lane webhook.Lane, moves []queue.Move) error {
 		return d.queue.Move(ctx, lane, moves...)
 	})
+}
+
+// create writes payloads, and deliveries, which become what was there already. It
+// returns the events whose payload was.
+func (d *Dispatcher) create(ctx context.Context, all []*outgoing, payloads ...webhook.Payload) (known map[value.ID]bool, err error) {
+	deliveries := make([]*webhook.Delivery, len(all))
+	for i, out := range all {
+		deliveries[i] = out.Delivery
+	}
+	existing, known, err := d.store.CreateDeliveries(ctx, deliveries, payloads...)
+	for i, there := range existing {
+		if there != nil {
+			all[i].Delivery = there
+		}
+	}
+	return known, err
 }
 
 // recheckHolds reads the endpoints of HELD deliveries again, for the reason

@@ -72,9 +72,9 @@ type picky struct {
 	refused value.ID
 }
 
-func (p *picky) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
+func (p *picky) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, map[value.ID]bool, error) {
 	if slices.ContainsFunc(payloads, func(one webhook.Payload) bool { return one.EventID == p.refused }) {
-		return nil, errors.New("the item is too large")
+		return nil, nil, errors.New("the item is too large")
 	}
 	return p.Store.CreateDeliveries(ctx, deliveries, payloads...)
 }
@@ -101,13 +101,13 @@ func TestChangeWithRefusedEventsIsParked(t *testing.T) {
 type sized struct {
 	dispatcher.Store
 	deliveries []int
-	of         []map[value.ID]int // the same by organization
+	of         []map[value.ID]int // events by organization
 }
 
-func (s *sized) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
+func (s *sized) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, map[value.ID]bool, error) {
 	of := map[value.ID]int{}
-	for _, d := range deliveries {
-		of[d.OrganizationID]++
+	for _, p := range payloads {
+		of[p.OrganizationID]++
 	}
 	s.deliveries, s.of = append(s.deliveries, len(deliveries)), append(s.of, of)
 	return s.Store.CreateDeliveries(ctx, deliveries, payloads...)
@@ -115,7 +115,7 @@ func (s *sized) CreateDeliveries(ctx context.Context, deliveries []*webhook.Deli
 
 func TestAnOrganizationWithFewEventsDoesNotWaitForOneWithMany(t *testing.T) {
 	h := newHarness(t)
-	other := &harness{h.Organization(t)}
+	other := &harness{h.Organization(t), map[value.ID]*webhook.Delivery{}}
 	h.Endpoint(t, "*")
 	other.Endpoint(t, "*")
 	for _, test := range []struct {

@@ -10,12 +10,14 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/delivery/worker"
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// carried stores a delivery of a fresh event and returns the messages that carry its
-// input, as many as asked for.
+// carried returns a delivery of a fresh event and the messages that carry it with its
+// input, as many as asked for. Nothing else has the delivery.
 func (h *harness) carried(t *testing.T, e *webhook.Endpoint, messages int) (d *webhook.Delivery, got []events.SQSMessage) {
 	t.Helper()
 	const object = `{"total":12.5,"name":"caf\u00e9 ☕"}`
@@ -25,9 +27,6 @@ func (h *harness) carried(t *testing.T, e *webhook.Endpoint, messages int) (d *w
 		t.Fatal(err)
 	}
 	d = webhook.NewDelivery(ev, e, "", h.Now())
-	if existing, err := h.Table.CreateDelivery(t.Context(), d); existing != nil || err != nil {
-		t.Fatalf("CreateDelivery: %+v, %v", existing, err)
-	}
 	move := queue.MoveOf(d, h.Now())
 	move.Carried = webhook.Carry(d, e, webhook.ApplicationActive, body, h.Now())
 	for range messages {
@@ -167,8 +166,76 @@ func TestAMessageThatCarriesAPartIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if existing, err := h.Table.CreateDelivery(t.Context(), d); existing != nil || err != nil {
+		t.Fatalf("CreateDelivery: %+v, %v", existing, err)
+	}
 	body.Carried.Delivery = nil
 	m.Body = body.Body()
 	h.leaves(t, 0, h.Worker, m)
 	h.delivery(t, d, webhook.DeliveryDelivered, 1)
+}
+
+// A delivery that only its message has is stored before the message waits, and the
+// message then carries nothing.
+func TestADeliveryThatOnlyItsMessageHasIsStoredBeforeItWaits(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, _ := h.endpoint(t, rcv.url, 3)
+	d, messages := h.carried(t, e, 1)
+	h.setLane(t, e, webhook.LaneSlow)
+	messages[0].Attributes["ApproximateReceiveCount"] = "2"
+	if left := h.handle(t, h.failing("PutDelivery", 1, errBusy, nil), messages...); len(left) != 1 {
+		t.Fatalf("%d messages are left of one whose delivery was not stored", len(left))
+	}
+	h.leaves(t, 0, h.Worker, messages...)
+	if got := h.delivery(t, d, webhook.DeliveryPending, 0); !got.Stored() {
+		t.Errorf("the delivery is %+v", got)
+	}
+	moved := h.Queues().Await(t, servicetest.SlowQueue)
+	if body, err := webhook.ParseDeliveryMessage(moved[0].Body); err != nil || body.Carried != nil {
+		t.Errorf("the moved message carries %+v, %v", body.Carried, err)
+	}
+	h.leaves(t, 0, h.Worker, moved...)
+	h.delivery(t, d, webhook.DeliveryDelivered, 1)
+	rcv.requests(t, 1)
+}
+
+// A process dies after the attempt and before its record: the message comes again, and
+// its delivery is made of it.
+func TestADeliveryThatOnlyItsMessageHasSurvivesACrash(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, _ := h.endpoint(t, rcv.url, 3)
+	d, messages := h.carried(t, e, 1)
+	if left := h.handle(t, h.failing("PutDelivery", always1000, context.Canceled, nil), messages...); len(left) != 1 {
+		t.Fatalf("%d messages are left of one whose outcome was not stored", len(left))
+	}
+	messages[0].Attributes["ApproximateReceiveCount"] = "2"
+	h.leaves(t, 0, h.Worker, messages...)
+	h.delivery(t, d, webhook.DeliveryDelivered, 1)
+	h.counters(t, e, 1, 0)
+	rcv.requests(t, 2)
+}
+
+// An erasure has taken the payload: nothing is sent, and no delivery is made.
+func TestADeliveryWhosePayloadIsErasedIsNotMade(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, _ := h.endpoint(t, rcv.url, 3)
+	d, messages := h.carried(t, e, 1)
+	if err := h.Table.EachItem(t.Context(), h.Org, func(i *dynamo.OwnedItem) error {
+		content, err := i.Content()
+		if _, is := content.(*webhook.Payload); is && err == nil {
+			err = h.Table.RemoveItems(t.Context(), []dynamo.ItemRef{i.Ref()})
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	messages[0].Attributes["ApproximateReceiveCount"] = "2"
+	h.leaves(t, 0, h.Worker, messages...)
+	if got, err := h.Table.Delivery(t.Context(), h.Org, d.ID); got != nil || err != nil {
+		t.Errorf("the table has %+v, %v", got, err)
+	}
+	rcv.requests(t, 0)
 }

@@ -109,7 +109,7 @@ type origin struct {
 // clock of its writer may be ahead of this one: an attempt that was due then is
 // due.
 func (o origin) attemptIn(d *webhook.Delivery, now value.Time) (wait time.Duration, needed bool) {
-	wait = d.NextAttemptAt.Std().Sub(max(now, d.UpdatedAt).Std())
+	wait = d.NextAttemptAt.Std().Sub(max(now, d.CreatedAt, d.UpdatedAt).Std())
 	anyMessage := d.MessageID == ""
 	if !anyMessage && !o.namedBy(d) {
 		wait += lostMessageTimeout

@@ -35,6 +35,8 @@ type message struct {
 	input       webhook.DeliveryInput
 	disposition disposition
 	alone       bool // in its batch
+	// unstored is the delivery that the message carries; nil for none.
+	unstored *webhook.Delivery
 	// carriedUntil is when the input, which the message carried, is no longer good; 0
 	// when it was read.
 	carriedUntil value.Time
@@ -82,7 +84,7 @@ func (w *Worker) parse(batch events.SQSEvent) []*message {
 		}
 		m.ref = body.DeliveryRef
 		m.from = origin{lane: w.queue.Lane(m.sqs), messageID: m.sqs.MessageId, replaces: m.ref.As}
-		if queue.Receives(m.sqs) == 1 {
+		if m.unstored = body.Unstored(); queue.Receives(m.sqs) == 1 {
 			m.input, m.carriedUntil = body.Input(now)
 		}
 		messages[i] = m
@@ -90,8 +92,9 @@ func (w *Worker) parse(batch events.SQSEvent) []*message {
 	return messages
 }
 
-// read reads what the attempts of messages need, in one call. A message whose
-// items cannot be read does not stop the others.
+// read reads what the attempts of messages need, in one call. A delivery that is not
+// stored is as its message carries it, unless an erasure has taken its payload. A
+// message whose items cannot be read does not stop the others.
 func (w *Worker) read(ctx context.Context, messages []*message) {
 	if len(messages) == 0 {
 		return
@@ -109,6 +112,9 @@ func (w *Worker) read(ctx context.Context, messages []*message) {
 		switch {
 		case err == nil:
 			m.input, m.carriedUntil = found[i], 0
+			if m.input.Delivery == nil && m.input.Payload != nil {
+				m.input.Delivery = m.unstored
+			}
 		case fault.Is(err, fault.Unavailable) || len(messages) == 1:
 			m.fail(err)
 		default:
@@ -190,7 +196,12 @@ func (w *Worker) recheckHold(ctx context.Context, m *message) {
 func (w *Worker) settle(ctx context.Context, m *message) {
 	ctx, cancel := deadline.Finish(ctx, answerMargin, finishTime)
 	defer cancel()
-	if d := m.input.Delivery; m.carriedUntil != 0 && m.is(retryLater) && d != nil {
+	d := m.input.Delivery
+	if d != nil && !d.Stored() && (m.is(retryLater) || m.is(replace)) {
+		w.put(ctx, m, d.Store(w.now()))
+		d = m.input.Delivery
+	}
+	if m.unstored != nil && m.is(retryLater) && d != nil {
 		// A payload does not wait in the queue: see the erasure of a customer.
 		m.disposition.action, m.disposition.lane, m.disposition.as = replace, m.from.lane, d.MessageID
 	}

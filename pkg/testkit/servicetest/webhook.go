@@ -1,9 +1,13 @@
 package servicetest
 
 import (
+	"errors"
 	"strconv"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/ops"
@@ -145,10 +149,33 @@ func (s *Service) Deliveries(t testing.TB, e *webhook.Endpoint, n int, change fu
 			change(i, deliveries[i])
 		}
 	}
-	if existing, err := s.Table.CreateDeliveries(t.Context(), deliveries); err != nil {
+	if existing, _, err := s.Table.CreateDeliveries(t.Context(), deliveries); err != nil {
 		t.Fatalf("CreateDeliveries: %+v, %v", existing, err)
 	}
 	return deliveries
+}
+
+// TakeMessages takes the messages of the main queue, and stores the deliveries that
+// only they have, as the worker does.
+func (s *Service) TakeMessages(t testing.TB) (all []events.SQSMessage) {
+	t.Helper()
+	for {
+		messages := s.Queues().Receive(t, MainQueue)
+		if len(messages) == 0 {
+			return all
+		}
+		for _, m := range messages {
+			message, err := webhook.ParseDeliveryMessage(m.Body)
+			if d := message.Unstored(); d != nil && err == nil {
+				_, err = s.Table.PutDelivery(t.Context(), d, d.Store(s.Now()))
+			}
+			if err != nil && !errors.Is(err, fault.ErrChanged) {
+				t.Fatal(err)
+			}
+		}
+		s.Queues().Delete(t, MainQueue, messages...)
+		all = append(all, messages...)
+	}
 }
 
 // StoredDelivery reads a delivery.
