@@ -1,5 +1,5 @@
 // Package dispatcher turns the table's stream into deliveries and the audit trail. It
-// derives the events of each change, keeps each event's payload once and a delivery
+// derives the events of each change, keeps each event's payload once, makes a delivery
 // for each endpoint that subscribes to it, and sends the messages of the deliveries
 // to the worker. A change of what lets clients in makes an entry of the trail.
 //
