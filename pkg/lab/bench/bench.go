@@ -145,15 +145,16 @@ func (b *bench) deliveries(ctx context.Context, organizations int) error {
 		return err
 	}
 	lone, burst := time.Duration(b.Lone)*10*time.Millisecond, load{name: "burst", events: b.Events}
-	loads := []load{{name: "one at a time", events: b.Lone, within: lone}, burst, {name: "one at a time after it", events: b.Lone, within: lone}}
+	single := load{name: "one at a time", events: b.Lone, within: lone}
+	loads := []load{single, burst, {name: "one at a time after it", events: b.Lone, within: lone}}
 	if organizations > 1 {
 		steady := func(name string, rate float64) load { // in events a second
 			return load{name: "steady, " + name, events: int(rate * b.Steady.Seconds()), within: b.Steady}
 		}
 		alone := time.Duration(organizations) * 50 * time.Millisecond
-		loads = []load{{name: "alone in its organization", events: organizations, within: alone}, burst}
+		loads = []load{{name: "alone in its organization", events: organizations, within: alone}, single, burst}
 		loads = append(loads, steady("beside an import", 20), steady("beside a dead receiver", 20), steady("table after 10 ms", 100))
-		loads[2].beside, loads[3].beside, loads[4].delay = b.importRecords, b.sendInVain, 10*time.Millisecond
+		loads[3].beside, loads[4].beside, loads[5].delay = b.importRecords, b.sendInVain, 10*time.Millisecond
 	}
 	for _, row := range loads {
 		name := fmt.Sprintf("%s, organizations: %d", row.name, organizations)

@@ -98,8 +98,9 @@ func (r *run) start(ctx context.Context) error {
 
 // restart makes messages visible that killed processes had received, or that wait in case another is lost.
 func (r *run) restart(ctx context.Context, _ *evidence) error {
-	r.restarts = append(r.restarts, time.Now())
-	return errors.Join(r.service.Kill(), r.start(ctx))
+	killed := r.service.Kill()
+	r.restarts = append(r.restarts, time.Now()) // after the last line of its log
+	return errors.Join(killed, r.start(ctx))
 }
 
 // prepare makes organizations and endpoints.
