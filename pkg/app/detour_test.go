@@ -273,7 +273,7 @@ func (w *accessScene) furnishDetours() {
 		}
 		d := webhook.NewDelivery(&payloads[0], w.StoredEndpoint(w.t, value.MustID(w.kept["everything"])), "", w.Now())
 		if err == nil {
-			_, err = w.Table.CreateDelivery(w.t.Context(), d)
+			_, err = w.Table.PutDelivery(w.t.Context(), d.StoredAt(0), d)
 		}
 		if err != nil {
 			w.t.Fatal(err)

@@ -62,7 +62,7 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 		{Status: webhook.DeliveryHeld, HeldReason: webhook.HeldCircuitOpen},
 	} {
 		d.ID, d.OrganizationID, d.EndpointID, d.CreatedAt, d.UpdatedAt = value.NewID(), org, e.ID, now, now
-		_, err := table.CreateDelivery(ctx, &d)
+		_, err := table.PutDelivery(ctx, d.StoredAt(0), &d)
 		must(t, err)
 	}
 	must(t, table.PutPayload(ctx, org, value.NewID(), []byte("{}")))

@@ -16,16 +16,6 @@ import (
 // conditional. GSI1 holds it under its due mark while it waits for the
 // sweeper, and under a shard of its endpoint while it is HELD or FAILED.
 
-// CreateDelivery stores a new delivery. When there is one already nothing is
-// written, and that one is returned.
-func (t *Table) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existing *webhook.Delivery, err error) {
-	current, _, err := t.putItem(ctx, "create a delivery", t.put(encodeDelivery(d), ifAbsent))
-	if err != nil {
-		return nil, err
-	}
-	return decodeDelivery(current)
-}
-
 // CreateDeliveries stores new deliveries, and in the same calls payloads of events,
 // each event once, as PutPayload does. By index it returns the deliveries that
 // existed already, of which nothing is written, and nil for the created ones, and
@@ -76,8 +66,8 @@ func (t *Table) CreateDeliveries(ctx context.Context, deliveries []*webhook.Deli
 	return existing, known, nil
 }
 
-// PutDelivery replaces previous, which may not be stored yet, by next. When another writer was faster it
-// returns the delivery as it is, nil when it has expired, with
+// PutDelivery replaces previous, which may not be stored yet, by next. When another
+// writer was faster it returns the delivery as it is, nil when it has expired, with
 // [fault.ErrChanged]. A write that met its own earlier try has succeeded.
 func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
 	found, done, err := t.putOnce(ctx, "put a delivery", encodeDelivery(next), newToken(), ifLast(attrRevision, previous.UpdatedAt))

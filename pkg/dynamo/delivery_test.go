@@ -37,8 +37,8 @@ func makeRow(org value.ID, e *webhook.Endpoint, hold webhook.HeldReason, at valu
 
 func createRow(t *testing.T, table *dynamo.Table, r *webhook.Delivery) *webhook.Delivery {
 	t.Helper()
-	if existing, err := table.CreateDelivery(t.Context(), r); existing != nil || err != nil {
-		t.Fatalf("CreateRow: %+v, %v", existing, err)
+	if _, err := table.PutDelivery(t.Context(), r.StoredAt(0), r); err != nil {
+		t.Fatalf("PutDelivery: %v", err)
 	}
 	return r
 }
@@ -48,9 +48,9 @@ func TestRowIsCreatedOnce(t *testing.T) {
 	first := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now())))
 	second := *first
 	second.CreatedAt++
-	existing, err := table.CreateDelivery(t.Context(), &second)
-	if err != nil || cmp.Diff(existing, first) != "" {
-		t.Errorf("CreateRow again: %v\n%s", err, cmp.Diff(existing, first))
+	existing, err := table.PutDelivery(t.Context(), second.StoredAt(0), &second)
+	if !errors.Is(err, fault.ErrChanged) || cmp.Diff(existing, first) != "" {
+		t.Errorf("PutDelivery again: %v\n%s", err, cmp.Diff(existing, first))
 	}
 	for owner, want := range map[value.ID]*webhook.Delivery{org: first, value.NewID(): nil} {
 		if got, err := table.Delivery(t.Context(), owner, first.ID); err != nil || cmp.Diff(got, want) != "" {

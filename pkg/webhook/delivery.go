@@ -156,10 +156,10 @@ func (d *Delivery) Unattempted() bool {
 // stored with its first outcome, or when its message has to wait.
 func (d *Delivery) Stored() bool { return d.UpdatedAt != 0 }
 
-// Store returns the delivery, which was not stored, as it is to be stored.
-func (d *Delivery) Store(now value.Time) *Delivery {
+// StoredAt returns the delivery as it is once it is stored at a time; at 0 it is not.
+func (d *Delivery) StoredAt(at value.Time) *Delivery {
 	next := *d
-	next.UpdatedAt = now
+	next.UpdatedAt = at
 	return &next
 }
 

@@ -70,7 +70,7 @@ func Carry(d *Delivery, e *Endpoint, application ApplicationState, payload []byt
 	if len(payload) > MaxCarriedPayload || e.Unsettled() {
 		return nil
 	}
-	return &Carried{At: at, Delivery: d.Store(0), Endpoint: e, Application: application, Payload: string(payload)}
+	return &Carried{At: at, Delivery: d.StoredAt(0), Endpoint: e, Application: application, Payload: string(payload)}
 }
 
 // Unstored is the delivery that the message carries; nil for none.

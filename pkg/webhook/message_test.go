@@ -60,7 +60,7 @@ func TestAMessageCarriesTheInputOfAFirstAttempt(t *testing.T) {
 			}
 			want := webhook.DeliveryInput{}
 			if tt.want {
-				want = webhook.DeliveryInput{Delivery: d.Store(0), Payload: []byte(tt.payload), Endpoint: e, Application: webhook.ApplicationActive}
+				want = webhook.DeliveryInput{Delivery: d.StoredAt(0), Payload: []byte(tt.payload), Endpoint: e, Application: webhook.ApplicationActive}
 			}
 			in, until := got.Input(now.Add(tt.at))
 			if diff := cmp.Diff(want, in); diff != "" || (until == now.Add(webhook.CarriedFor)) != tt.want {

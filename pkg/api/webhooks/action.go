@@ -116,7 +116,7 @@ func (a *area) test(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	d := webhook.NewTestDelivery(&payload, e, now)
-	if _, err := a.store.CreateDelivery(r.Context(), d); err != nil {
+	if _, err := a.store.PutDelivery(r.Context(), d.StoredAt(0), d); err != nil {
 		return nil, err
 	}
 	return a.send(r, e.Lane, d, body)

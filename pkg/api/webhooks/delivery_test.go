@@ -83,7 +83,7 @@ func (h *harness) past(t *testing.T, e *webhook.Endpoint, n int) []*commerce.Web
 	for i := range all {
 		all[i] = h.Event(t, fmt.Sprintf(`{"id":%q,"total":%d,"updatedAt":"2026-11-22T00:00:00.000Z"}`, value.NewID(), i+1))
 		d := webhook.NewDelivery(all[i], e, "", h.At(0)+value.Time(i))
-		if _, err := h.Table.CreateDelivery(t.Context(), d); err != nil {
+		if _, err := h.Table.PutDelivery(t.Context(), d.StoredAt(0), d); err != nil {
 			t.Fatal(err)
 		}
 	}

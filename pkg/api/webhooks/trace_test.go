@@ -45,7 +45,7 @@ func (h *harness) dispatch(t *testing.T, old, next *commerce.Stored, to ...*webh
 		for _, e := range to {
 			hold, _ := webhook.MaySend(e, webhook.ApplicationActive)
 			d := webhook.NewDelivery(&payloads[i], e, hold, h.Now())
-			if _, err := h.Table.CreateDelivery(t.Context(), d); err != nil {
+			if _, err := h.Table.PutDelivery(t.Context(), d.StoredAt(0), d); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -275,7 +275,7 @@ func TestTheTraceOfAnAlertTellsWhichOthersOfTheApplicationHeard(t *testing.T) {
 		t.Errorf("without events: %+v", got)
 	}
 	ev := &commerce.WebhookPayload{ID: value.NewID(), Type: commerce.EventEndpointDisabled, ObjectID: disabled.ID} // its payload is no longer kept
-	if _, err := h.Table.CreateDelivery(t.Context(), webhook.NewDelivery(ev, heard, "", h.Now())); err != nil {
+	if _, err := h.Table.PutDelivery(t.Context(), &webhook.Delivery{}, webhook.NewDelivery(ev, heard, "", h.Now())); err != nil {
 		t.Fatal(err)
 	}
 	got := h.trace(t, disabled.ID, "")
@@ -289,7 +289,7 @@ func TestTheTraceOfAnAlertTellsWhichOthersOfTheApplicationHeard(t *testing.T) {
 	failed := h.Deliveries(t, disabled, 1, nil)[0]
 	alert := h.Event(t, fmt.Sprintf(`{"id":%q,"endpointId":%q}`, failed.ID, disabled.ID))
 	alert.Type, alert.ObjectID = commerce.EventEventFailed, failed.ID
-	if _, err := h.Table.CreateDelivery(t.Context(), webhook.NewDelivery(alert, heard, "", h.Now())); err != nil {
+	if _, err := h.Table.PutDelivery(t.Context(), &webhook.Delivery{}, webhook.NewDelivery(alert, heard, "", h.Now())); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.trace(t, failed.ID, ""); len(got.Events) != 1 || fmt.Sprint(outcomes(got.Events[0], names)) != "map[deaf:NOT_SUBSCRIBED heard:PENDING]" {

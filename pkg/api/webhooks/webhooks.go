@@ -57,7 +57,7 @@ type EventStore interface {
 	// Delivery returns nil when there is none.
 	Delivery(ctx context.Context, organization, id value.ID) (*webhook.Delivery, error)
 	Deliveries(ctx context.Context, organization value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
-	CreateDelivery(ctx context.Context, r *webhook.Delivery) (existing *webhook.Delivery, err error)
+	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
 	// Redeliver stores what change makes of the delivery and of its endpoint's
 	// circuit, which may stay, and returns the delivery; nil when one of the two is
 	// gone.

@@ -191,7 +191,7 @@ func (h *harness) stored(t *testing.T, item string) *webhook.Endpoint {
 func (h *harness) event(t *testing.T, item string, hold webhook.HeldReason) *webhook.Delivery {
 	t.Helper()
 	d := webhook.NewDelivery(h.Event(t, `{"total":12.50,"name":"é"}`), h.stored(t, item), hold, h.Now())
-	if _, err := h.Table.CreateDelivery(t.Context(), d); err != nil {
+	if _, err := h.Table.PutDelivery(t.Context(), d.StoredAt(0), d); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -400,7 +400,7 @@ func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
 	h.must(t, http.StatusConflict, "POST", path, "")
 
 	bare := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, h.stored(t, item), webhook.HeldPaused, h.Now())
-	if _, err := h.Table.CreateDelivery(t.Context(), bare); err != nil {
+	if _, err := h.Table.PutDelivery(t.Context(), bare.StoredAt(0), bare); err != nil {
 		t.Fatal(err)
 	}
 	if a := h.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+bare.ID.String()+"/redeliver", ""); !strings.Contains(a.Body, "payload has expired") {

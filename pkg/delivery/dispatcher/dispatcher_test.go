@@ -195,7 +195,7 @@ func TestReplayedBatchMakesNothingNew(t *testing.T) {
 	}, "m", 3, 0, h.Now())); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Table.PutDelivery(t.Context(), waiting, waiting.Store(h.Now())); err != nil {
+	if _, err := h.Table.PutDelivery(t.Context(), waiting, waiting.StoredAt(h.Now())); err != nil {
 		t.Fatal(err)
 	}
 	h.SetStatus(t, e.ID, webhook.Paused)

@@ -198,7 +198,7 @@ func (w *Worker) settle(ctx context.Context, m *message) {
 	defer cancel()
 	d := m.input.Delivery
 	if d != nil && !d.Stored() && (m.is(retryLater) || m.is(replace)) {
-		w.put(ctx, m, d.Store(w.now()))
+		w.put(ctx, m, d.StoredAt(w.now()))
 		d = m.input.Delivery
 	}
 	if m.unstored != nil && m.is(retryLater) && d != nil {

@@ -61,8 +61,8 @@ func (h *harness) event(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 
 func (h *harness) store(t *testing.T, delivery *webhook.Delivery) {
 	t.Helper()
-	if existing, err := h.Table.CreateDelivery(t.Context(), delivery); existing != nil || err != nil {
-		t.Fatalf("CreateDelivery: %+v, %v", existing, err)
+	if _, err := h.Table.PutDelivery(t.Context(), delivery.StoredAt(0), delivery); err != nil {
+		t.Fatal(err)
 	}
 	if err := h.deliveries.Send(t.Context(), webhook.LaneMain, h.Now(), delivery); err != nil {
 		t.Fatal(err)

@@ -167,7 +167,7 @@ func (s *Service) TakeMessages(t testing.TB) (all []events.SQSMessage) {
 		for _, m := range messages {
 			message, err := webhook.ParseDeliveryMessage(m.Body)
 			if d := message.Unstored(); d != nil && err == nil {
-				_, err = s.Table.PutDelivery(t.Context(), d, d.Store(s.Now()))
+				_, err = s.Table.PutDelivery(t.Context(), d, d.StoredAt(s.Now()))
 			}
 			if err != nil && !errors.Is(err, fault.ErrChanged) {
 				t.Fatal(err)
