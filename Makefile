@@ -232,7 +232,7 @@ chaos-seed: ## chaos for some seconds and of a known seed, as a test
 	go test -tags lambda.norpc,emulate -count=1 -timeout 12m ./pkg/lab/chaos
 
 .PHONY: measured
-measured: ## write pkg/lab/MEASURED.md: the figures of this machine, in about six minutes
+measured: ## write pkg/lab/MEASURED.md: the figures of this machine, in about eight minutes
 	@go build -o .build/lab ./pkg/cmd/lab
 	@.build/lab bench $(BENCH_FLAGS) >.build/measured.md
 	@mv .build/measured.md pkg/lab/MEASURED.md

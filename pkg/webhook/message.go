@@ -22,7 +22,7 @@ const (
 // so that one read gets it.
 type DeliveryRef struct {
 	OrganizationID value.ID `json:"organizationId"`
-	DeliveryID     value.ID `json:"rowId"` // the name in messages, which outlive a deployment
+	DeliveryID     value.ID `json:"rowId,omitzero"` // the name in messages, which outlive a deployment
 	EventID        value.ID `json:"eventId"`
 	EndpointID     value.ID `json:"endpointId"`
 	ApplicationID  value.ID `json:"applicationId"`
@@ -92,8 +92,13 @@ func (m *DeliveryMessage) Input(now value.Time) (in DeliveryInput, until value.T
 	return in, c.At.Add(CarriedFor)
 }
 
-// Body writes the message.
+// Body writes the message. The id of a delivery that the message carries is in the
+// delivery alone: a worker of a release that looks for it in the table cannot read the
+// message, and leaves it to another.
 func (m DeliveryMessage) Body() string {
+	if m.Unstored() != nil {
+		m.DeliveryID = value.ID{}
+	}
 	body, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // values that the service made
@@ -109,6 +114,9 @@ func ParseDeliveryMessage(body string) (DeliveryMessage, error) {
 	var m DeliveryMessage
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
 		return DeliveryMessage{}, fmt.Errorf("%w of %d bytes: it is malformed", errDeliveryMessage, len(body))
+	}
+	if d := m.Carried; d != nil && d.Delivery != nil && m.DeliveryID.IsZero() {
+		m.DeliveryID = d.Delivery.ID
 	}
 	if m.OrganizationID.IsZero() || m.DeliveryID.IsZero() || m.EventID.IsZero() || m.EndpointID.IsZero() || m.ApplicationID.IsZero() {
 		return DeliveryMessage{}, fmt.Errorf("%w of %d bytes: an identifier is missing", errDeliveryMessage, len(body))

@@ -52,11 +52,14 @@ func TestAMessageCarriesTheInputOfAFirstAttempt(t *testing.T) {
 			e := &webhook.Endpoint{ID: d.EndpointID, URL: "https://example.com", Status: webhook.Active, SubscribedEvents: []string{"*"}, Lane: tt.lane}
 			m := webhook.DeliveryMessage{DeliveryRef: d.Ref(), Carried: webhook.Carry(d, e, webhook.ApplicationActive, []byte(tt.payload), now)}
 			if tt.other {
-				m.DeliveryID = value.NewID()
+				m.EventID = value.NewID()
 			}
 			got, err := webhook.ParseDeliveryMessage(m.Body())
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || got.DeliveryID != d.ID {
+				t.Fatalf("delivery %s, %v", got.DeliveryID, err)
+			}
+			if carries := got.Unstored() != nil; strings.Contains(m.Body(), `"rowId"`) == carries {
+				t.Errorf("carries the delivery: %t; %s", carries, m.Body())
 			}
 			want := webhook.DeliveryInput{}
 			if tt.want {

@@ -61,7 +61,7 @@ func Run(ctx context.Context, cfg Config) error {
 
 const head = `# Measured
 
-` + "`make measured`" + ` writes this page in about six minutes. Everything runs on one machine, the client, the receivers and
+` + "`make measured`" + ` writes this page in about eight minutes. Everything runs on one machine, the client, the receivers and
 what stands in for AWS too. The machine's speed varies by half from day to day: compare what was measured together.
 
 On %s.
