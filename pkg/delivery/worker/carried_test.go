@@ -126,6 +126,24 @@ func TestARetryCarriesNoPayload(t *testing.T) {
 	h.delivery(t, d, webhook.DeliveryPending, 2)
 }
 
+// A message that was sent twice leaves a spare, which waits for longer than the
+// message that makes the retry: it is not the retry's, also when its wait is cut short.
+func TestTheSpareOfAMessageDoesNotMakeItsRetry(t *testing.T) {
+	h := newHarness(t)
+	e, _ := h.endpoint(t, newReceiver(t, func(_ int, w http.ResponseWriter) {
+		w.Header().Set("Retry-After", "900")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}).url, 3)
+	d, messages := h.carried(t, e, 2)
+	q := &full{Queue: h.deliveries}
+	for _, m := range messages {
+		h.leaves(t, 0, h.worker(h.Table, q, true), m)
+	}
+	if got := h.delivery(t, d, webhook.DeliveryPending, 1); q.moves[0].MessageID != got.MessageID || q.moves[1].MessageID != "" || q.moves[1].Carried != nil {
+		t.Errorf("moved %+v, want a message that the delivery names and one that it does not", q.moves)
+	}
+}
+
 // slowTable takes long to read.
 type slowTable struct {
 	worker.Store

@@ -203,7 +203,10 @@ func (w *Worker) settle(ctx context.Context, m *message) {
 	}
 	if m.unstored != nil && m.is(retryLater) && d != nil {
 		// A payload does not wait in the queue: see the erasure of a customer.
-		m.disposition.action, m.disposition.lane, m.disposition.as = replace, m.from.lane, d.MessageID
+		m.disposition.action, m.disposition.lane = replace, m.from.lane
+		if m.from.namedBy(d) {
+			m.disposition.as = d.MessageID
+		}
 	}
 	if d := m.disposition; d.action == replace {
 		err := w.queue.Move(ctx, d.lane, queue.Move{Ref: m.ref, MessageID: d.as, Delay: d.wait})
