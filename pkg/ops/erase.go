@@ -184,6 +184,9 @@ func (e *Erasure) pass(ctx context.Context, done *Erased) (n int, err error) {
 	if err == nil {
 		err = e.Table.RemoveItems(ctx, append(items, payloads...))
 	}
+	if err == nil && n > 0 { // a worker that has read a payload stores its delivery, which the next pass finds
+		err = e.Pause(ctx, workTime)
+	}
 	for _, s := range records {
 		if err == nil {
 			err = e.bury(ctx, s)

@@ -36,8 +36,8 @@ func (e *Erasure) eraseMessages(ctx context.Context, found map[string]int, erase
 }
 
 // awaitMessages waits until workers have received every message of the queues of
-// deliveries and worked on it: the first message of a delivery may carry the delivery
-// and its payload until then. It reports false when the queues did not get empty.
+// deliveries: the first message of a delivery may carry the delivery and its payload.
+// It reports false when the queues did not get empty.
 func (e *Erasure) awaitMessages(ctx context.Context) (received bool, err error) {
 	for range messageLooks {
 		visible := 0
@@ -51,7 +51,7 @@ func (e *Erasure) awaitMessages(ctx context.Context) (received bool, err error) 
 			}
 		}
 		if visible == 0 {
-			return true, e.Pause(ctx, workTime)
+			return true, nil
 		}
 		if err := e.Pause(ctx, messagePause); err != nil {
 			return false, err
