@@ -77,7 +77,7 @@ type Delivery struct {
 	NextAttemptAt  *value.Time    `json:"nextAttemptAt,omitzero"` // while PENDING
 	Attempts       []Attempt      `json:"attempts,omitempty"`
 	CreatedAt      value.Time     `json:"createdAt"`
-	UpdatedAt      value.Time     `json:"updatedAt"` // rises with every change; 0 until it is stored
+	UpdatedAt      value.Time     `json:"updatedAt"` // rises with every change; 0 while only a message has it
 
 	// ScheduleStart is the attemptCount at which the present schedule began,
 	// and the failed probes since.

@@ -32,10 +32,10 @@ import (
 // consumer names the dispatcher in the records that it parks.
 const consumer = "dispatcher"
 
-// Store keeps endpoints, payloads, deliveries and the audit trail. Payloads and deliveries that
-// exist already stay; CreateDeliveries returns these deliveries by position, nil for
-// the created ones, and the events of these payloads. PutDelivery fails with [fault.ErrChanged] when another
-// writer was faster.
+// Store keeps endpoints, payloads, deliveries and the audit trail. Payloads and
+// deliveries that exist already stay; CreateDeliveries returns these deliveries by
+// position, nil for the created ones, and the events of these payloads. PutDelivery
+// fails with [fault.ErrChanged] when another writer was faster.
 type Store interface {
 	Directory(ctx context.Context, org value.ID) (*webhook.Directory, error)
 	Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)

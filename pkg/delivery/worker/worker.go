@@ -6,7 +6,7 @@
 // and lanes follow from the outcomes in the table's stream, see package counter. No
 // endpoint gets more than its share of the attempts under way, but for messages that
 // come alone to a process. The dispatcher
-// creates the deliveries. The sweeper takes care of waits that are longer than the
+// makes the deliveries. The sweeper takes care of waits that are longer than the
 // queue's, of probes, and of what circuits held.
 //
 // Handle, in deliver.go, shows the life of a message from top to bottom.
