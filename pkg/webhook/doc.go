@@ -42,8 +42,9 @@
 // others. PAUSED, DISABLED and SUSPENDED last until the owner has activated the
 // endpoint or the application and asks for a recovery.
 //
-// A delivery that is alone, or nearly, is in its first message only, and stored with
-// its first outcome, or before that message has to wait. All others are stored first.
+// Where few events of an organization come together, a delivery is only in its first
+// message, and stored with its first outcome, or before that message has to wait. All
+// others are stored first.
 //
 // A PENDING delivery reaches its next attempt in one of two ways: by the
 // queue message that it names, or by its due mark, the time at which the

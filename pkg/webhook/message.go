@@ -73,7 +73,8 @@ func Carry(d *Delivery, e *Endpoint, application ApplicationState, payload []byt
 	return &Carried{At: at, Delivery: d.StoredAt(0), Endpoint: e, Application: application, Payload: string(payload)}
 }
 
-// Unstored is the delivery that the message carries; nil for none.
+// Unstored is the delivery that the message carries; nil for none. The messages of an
+// earlier release carry a stored one.
 func (m *DeliveryMessage) Unstored() *Delivery {
 	if m.Carried == nil || m.Carried.Delivery == nil || !m.Names(m.Carried.Delivery) {
 		return nil

@@ -20,7 +20,7 @@ const (
 	// change that has more is a round of its own. It bounds the memory of a
 	// batch, however many endpoints its events reach.
 	maxRound = 1000
-	// fewDeliveries of an organization in a batch fit one request to the table,
+	// fewDeliveries of an organization in a batch fit one request to the table, also
 	// with their payloads, and about one to the queue.
 	fewDeliveries = 12
 	// roundTime is the time that must be left for another round.
@@ -162,16 +162,18 @@ func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 		}
 	}
 	known, err := d.create(ctx, written, b.payloads...)
+	if err != nil {
+		return err
+	}
 	for _, out := range b.outgoing {
 		if out.carried != nil && known[out.EventID] {
 			out.carried, repeated = nil, append(repeated, out)
 		}
 	}
-	if err == nil && len(repeated) > 0 {
-		_, err = d.create(ctx, repeated)
-	}
-	if err != nil {
-		return err
+	if len(repeated) > 0 {
+		if _, err := d.create(ctx, repeated); err != nil {
+			return err
+		}
 	}
 	now := value.TimeOf(d.clock())
 	waiting := map[webhook.Lane][]queue.Move{}

@@ -199,7 +199,6 @@ func (w *Worker) settle(ctx context.Context, m *message) {
 	d := m.input.Delivery
 	if d != nil && !d.Stored() && (m.is(retryLater) || m.is(replace)) {
 		w.put(ctx, m, d.StoredAt(w.now()))
-		d = m.input.Delivery
 	}
 	if m.unstored != nil && m.is(retryLater) && d != nil {
 		// A payload does not wait in the queue: see the erasure of a customer.
