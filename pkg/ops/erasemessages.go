@@ -3,36 +3,40 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // eraseMessages counts the messages of dead letter queues and the park that belong
-// to the erasure, by queue, and deletes them on demand. Messages of many records of
-// which only some name the customer stay, and are counted apart.
+// to the erasure, by queue, and deletes them on demand; it scans all queues at once.
+// Messages of many records of which only some name the customer stay, and are counted
+// apart.
 func (e *Erasure) eraseMessages(ctx context.Context, found map[string]int, erase bool) (mixed map[string]int, err error) {
 	mixed = map[string]int{}
-	for _, q := range e.Queues {
+	var mu sync.Mutex
+	err = parallel.UntilError(ctx, len(e.Queues), slices.All(e.Queues), func(ctx context.Context, _ int, q *QueueStatus) error {
 		if q.purpose == work {
-			continue
+			return nil
 		}
 		ours, many, err := e.eraseMessagesOf(ctx, NewQueueScan(e.Client, q.url, 0), erase)
-		if err != nil {
-			return nil, err
-		}
+		mu.Lock()
+		defer mu.Unlock()
 		if ours > 0 {
 			found[q.Name] += ours
 		}
 		if many > 0 {
 			mixed[q.Name] = many
 		}
-	}
-	return mixed, nil
+		return err
+	})
+	return mixed, err
 }
 
 // awaitMessages waits until workers have received every message of the queues of

@@ -167,8 +167,9 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-// await looks until every delivery is there and none has an attempt ahead, and until the queues are drained if they are to
-// be. What is missing for ten looks is lost. A look reads every delivery: it takes a fifth of the time at most.
+// await looks until every delivery is there and none has an attempt ahead, until the counters are those of the deliveries,
+// which they follow by a second or two, also after a probe, and until the queues are drained if they are to be. What is
+// missing for ten looks is lost. A look reads every delivery: it takes a fifth of the time at most.
 func (r *run) await(ctx context.Context, deadline time.Time, drained bool) (*evidence, error) {
 	const calmLooks, maxLooks = 2, 10
 	var took time.Duration
@@ -189,7 +190,7 @@ func (r *run) await(ctx context.Context, deadline time.Time, drained bool) (*evi
 		if calm++; pending > 0 {
 			calm = 0
 		}
-		missing := len(e.lost) > 0 || len(e.deliveries) < len(e.expected) || drained && waiting > 0
+		missing := len(e.lost) > 0 || len(e.deliveries) < len(e.expected) || len(e.counted().broken) > 0 || drained && waiting > 0
 		if calm >= maxLooks || calm >= calmLooks && !missing || time.Now().After(deadline) {
 			return e, nil
 		}
