@@ -56,8 +56,8 @@ func (Stream) Delivery(r *events.DynamoDBEventRecord) (*webhook.Delivery, error)
 	return decodeDelivery(imageItem(r.Change.NewImage))
 }
 
-// DeliveryChange is what a delivery was and what it is. One that was stored with its
-// first outcome was PENDING before.
+// DeliveryChange returns a delivery before and after a write. One that was stored
+// with its first outcome was PENDING before.
 func (Stream) DeliveryChange(r *events.DynamoDBEventRecord) (old, next *webhook.Delivery, err error) {
 	old, next, err = decodeChange(r, decodeDelivery)
 	if old == nil && next != nil && next.AttemptCount > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/commerce/shop"
 )
 
 // The folder formats has a program in jq for each kind of file that a shop
@@ -108,9 +109,9 @@ func (m *mapper) readVariations(sh *sheet) error {
 	parents, sold := map[string]*sheetRow{}, map[*sheetRow]bool{}
 	var order []*sheetRow
 	err := sh.each(m.emit, func(row *sheetRow) error {
-		kinds, _ := row.get("Type")
-		switch kinds = strings.ToLower(kinds); {
-		case slices.Contains(splitList(kinds, ","), "variation"):
+		cell, _ := row.get("Type")
+		switch kinds := shop.Texts(strings.Split(strings.ToLower(cell), ",")); {
+		case slices.Contains(kinds, "variation"):
 			name, _ := row.get("Parent")
 			parent := parents[name]
 			if name == "" || parent == nil {
@@ -119,7 +120,7 @@ func (m *mapper) readVariations(sh *sheet) error {
 			sold[parent] = true
 			row.join(parent)
 			return m.run([]*sheetRow{parent, row})
-		case slices.Contains(splitList(kinds, ","), "variable"):
+		case slices.Contains(kinds, "variable"):
 			sku, _ := row.get("SKU")
 			id, _ := row.get("ID")
 			parents[sku], parents["id:"+id] = row, row

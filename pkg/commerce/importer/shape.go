@@ -152,15 +152,3 @@ func (c *column) read(row *sheetRow) (v any, err error) {
 	}
 	return v, nil
 }
-
-// splitList divides a cell, trims the texts and drops empty and repeated ones.
-func splitList(cell, separator string) []string {
-	texts, known := []string{}, map[string]bool{}
-	for text := range strings.SplitSeq(cell, separator) {
-		if text = strings.TrimSpace(text); text != "" && !known[text] {
-			known[text] = true
-			texts = append(texts, text)
-		}
-	}
-	return texts
-}

@@ -110,11 +110,11 @@ func (n node) texts(name string) (all []string) {
 		s, _ := entry.(string)
 		all = append(all, s)
 	}
-	return texts(all)
+	return Texts(all)
 }
 
-// texts are the distinct texts that are not blank.
-func texts(entries []string) (all []string) {
+// Texts are the distinct texts, trimmed, that are not blank.
+func Texts(entries []string) (all []string) {
 	known := map[string]bool{}
 	for _, s := range entries {
 		if s = strings.TrimSpace(s); s != "" && !known[s] {

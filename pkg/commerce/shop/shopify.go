@@ -41,7 +41,7 @@ func shopifyProduct(e *Event, ns ids, p node) (err error) {
 	if handle == "" {
 		return errors.New("handle is required")
 	}
-	categories := texts([]string{categoryPath(cmp.Or(p.object("category").text("full_name"), p.text("product_type")))})
+	categories := Texts([]string{categoryPath(cmp.Or(p.object("category").text("full_name"), p.text("product_type")))})
 	if len(categories) > 0 {
 		e.Category = categories[0]
 	}
@@ -49,7 +49,7 @@ func shopifyProduct(e *Event, ns ids, p node) (err error) {
 	if max(len(variants), len(named)) > maxParts {
 		return errTooManyParts
 	}
-	tags, images, inOptions := texts(strings.Split(p.text("tags"), ",")), shopifyImages(p), p.list("options")
+	tags, images, inOptions := Texts(strings.Split(p.text("tags"), ",")), shopifyImages(p), p.list("options")
 	size := 0
 	for _, v := range variants {
 		part := Part{}
@@ -104,7 +104,7 @@ func shopifyProduct(e *Event, ns ids, p node) (err error) {
 
 // categoryPath writes a path such as Cups>Mugs as ids derive from it.
 func categoryPath(text string) string {
-	return strings.Join(texts(strings.Split(text, ">")), pathSeparator)
+	return strings.Join(Texts(strings.Split(text, ">")), pathSeparator)
 }
 
 // images are those of a product, in its order and by their ids.
@@ -120,13 +120,13 @@ func shopifyImages(p node) images {
 		found.byID[image.text("id")] = image.text("src")
 	}
 	delete(found.byID, "")
-	found.all = texts(found.all)
+	found.all = Texts(found.all)
 	return found
 }
 
 // of are the images of a variant, its own first.
 func (m images) of(v node) []string {
-	return texts(append([]string{m.byID[v.text("image_id")]}, m.all...))
+	return Texts(append([]string{m.byID[v.text("image_id")]}, m.all...))
 }
 
 // shopifyCustomerID is by what both an order and a customer's own webhook name.
@@ -146,7 +146,7 @@ func shopifyCustomer(e *Event, ns ids, c node) error {
 		"email": c.get("email"), "phone": cmp.Or(c.get("phone"), home.get("phone")), "currency": c.get("currency"),
 		"acceptsMarketing": c.object("email_marketing_consent").is("state", "subscribed") || c.flag("accepts_marketing"),
 		"ordersCount":      c.amount("orders_count"), "totalSpent": c.amount("total_spent"),
-		"tags": texts(strings.Split(c.text("tags"), ",")), "notes": c.get("note"), "createdAt": c.time("created_at"),
+		"tags": Texts(strings.Split(c.text("tags"), ",")), "notes": c.get("note"), "createdAt": c.time("created_at"),
 	}
 	if c.text("first_name", "last_name") == "" && home.text("company") != "" {
 		r["type"] = "BUSINESS"
@@ -194,10 +194,10 @@ func shopifyOrder(e *Event, ns ids, o node) error {
 		"fulfillmentStatus": o.word("fulfillment_status", ShopifyWords["fulfillmentStatus"], "UNFULFILLED"), "currency": o.get("currency"),
 		"customerName": orNil(cmp.Or(billing.text("name"), shipping.text("name"), fullName(customer))), "customerEmail": o.get("email", "contact_email"),
 		"taxLines":    shopifyTaxes(o),
-		"couponCodes": texts(of(o.list("discount_codes"), "code")), "pricesIncludeTax": o.flag("taxes_included"),
+		"couponCodes": Texts(of(o.list("discount_codes"), "code")), "pricesIncludeTax": o.flag("taxes_included"),
 		"discountTotal": o.amount("total_discounts"), "shippingTotal": o.object("total_shipping_price_set").object("shop_money").amount("amount"),
 		"taxTotal": o.amount("total_tax"), "total": o.amount("total_price"), "paidTotal": received,
-		"notes": o.get("note"), "cancelReason": o.get("cancel_reason"), "tags": texts(strings.Split(o.text("tags"), ",")),
+		"notes": o.get("note"), "cancelReason": o.get("cancel_reason"), "tags": Texts(strings.Split(o.text("tags"), ",")),
 		"placedAt": o.time("created_at"), "createdAt": o.time("created_at"), "cancelledAt": o.time("cancelled_at"),
 		"metadata": record{
 			"financialStatus": o.get("financial_status"), "source": o.get("source_name"), "location": o.get("location_id"),

@@ -61,8 +61,8 @@ func wooProduct(e *Event, ns ids, p node) error {
 	}
 	r := record{
 		"id": part.ID, "name": p.get("name"), "description": p.get("description", "short_description"), "type": "PHYSICAL", "unit": "PIECE",
-		"isActive": p.is("status", "publish"), "tags": texts(of(p.list("tags"), "name")),
-		"images": texts(append([]string{p.object("image").text("src")}, of(p.list("images"), "src")...)),
+		"isActive": p.is("status", "publish"), "tags": Texts(of(p.list("tags"), "name")),
+		"images": Texts(append([]string{p.object("image").text("src")}, of(p.list("images"), "src")...)),
 		"sku":    p.get("sku"), "barcode": p.get("global_unique_id"), "sellingPrice": p.amount("price", "regular_price"),
 		"trackInventory": p.flag("manage_stock"), "reorderPoint": p.amount("low_stock_amount"),
 		"attributes": attributes,
@@ -79,10 +79,10 @@ func wooProduct(e *Event, ns ids, p node) error {
 	if len(options) > 0 {
 		attributes["options"] = options
 	}
-	if brands := texts(of(p.list("brands"), "name")); len(brands) > 0 {
+	if brands := Texts(of(p.list("brands"), "name")); len(brands) > 0 {
 		r.branded(attributes, brands[0])
 	}
-	categories := texts(of(p.list("categories"), "name"))
+	categories := Texts(of(p.list("categories"), "name"))
 	if len(categories) > 0 {
 		e.Category = categories[0]
 	}
@@ -139,7 +139,7 @@ func wooOrder(e *Event, ns ids, o node) error {
 		"id": id, "orderNumber": number, "externalRef": e.Object, "source": o.word("created_via", wooSources, "API"),
 		"status": o.word("status", wooStatuses, "PENDING"), "paymentStatus": o.word("status", wooPayments, "UNPAID"),
 		"fulfillmentStatus": o.word("status", map[string]any{"completed": "FULFILLED"}, "UNFULFILLED"), "currency": o.get("currency"),
-		"customerName": orNil(fullName(billing)), "customerEmail": billing.get("email"), "couponCodes": texts(of(o.list("coupon_lines"), "code")),
+		"customerName": orNil(fullName(billing)), "customerEmail": billing.get("email"), "couponCodes": Texts(of(o.list("coupon_lines"), "code")),
 		"discountTotal": o.amount("discount_total"), "shippingTotal": o.amount("shipping_total"), "taxTotal": o.amount("total_tax"),
 		"total": o.amount("total"), "notes": o.get("customer_note"), "placedAt": o.time("date_created_gmt"), "createdAt": o.time("date_created_gmt"),
 		"paidAt": o.time("date_paid_gmt"), "completedAt": o.time("date_completed_gmt"), "fulfilledAt": o.time("date_completed_gmt"),

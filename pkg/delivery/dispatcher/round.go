@@ -196,8 +196,8 @@ func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 	})
 }
 
-// create writes payloads, and deliveries, which become what was there already. It
-// returns the events whose payload was.
+// create writes payloads and deliveries. A delivery that the table has already
+// replaces the one given; known are the events whose payload it has already.
 func (d *Dispatcher) create(ctx context.Context, all []*outgoing, payloads ...webhook.Payload) (known map[value.ID]bool, err error) {
 	deliveries := make([]*webhook.Delivery, len(all))
 	for i, out := range all {

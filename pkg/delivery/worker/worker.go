@@ -13,10 +13,10 @@
 // decide.go holds its decisions, which are pure.
 //
 // The first message of a new delivery may carry what its attempt needs, and the
-// delivery, which is stored with its outcome, or before the message has to wait. What
-// it carries is good for five seconds, and for the first receive: then the worker
-// reads, but for a delivery that nothing else has. A record of
-// the stream that comes twice within that time, or a message that SQS hands out
+// delivery itself, which the worker stores with the outcome, or before the message has
+// to wait. What the message carries is good for five seconds and for the first receive.
+// After that the worker reads everything from the table, and takes the delivery from
+// the message only where the table does not have it. A record of the stream that comes twice within that time, or a message that SQS hands out
 // twice, may ask the receiver twice, with the same webhook-id; one of the two
 // attempts is recorded.
 //

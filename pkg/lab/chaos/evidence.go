@@ -167,9 +167,9 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-// await looks until every delivery is there and none has an attempt ahead, until the counters are those of the deliveries,
-// which they follow by a second or two, also after a probe, and until the queues are drained if they are to be. What is
-// missing for ten looks is lost. A look reads every delivery: it takes a fifth of the time at most.
+// await looks until every delivery is there, none has an attempt ahead, the counters equal the attempts, and the queues are
+// drained if they are to be. The counters follow an attempt by a second or two, and probes go on. What is missing for ten
+// looks is lost. A look reads every delivery: it takes a fifth of the time at most.
 func (r *run) await(ctx context.Context, deadline time.Time, drained bool) (*evidence, error) {
 	const calmLooks, maxLooks = 2, 10
 	var took time.Duration
